@@ -21,13 +21,13 @@ static void on_line(struct mw_shard *t, uint64_t i)
 	mw_callsites_maintain();
 	if (i % 7 == 0) {
 		pending = mw_callsite_pending(place(i) + 1);
-		mw_shared_alloc(pending, 10);
+		mw_shared_alloc(pending, 10, 1);
 	}
 	id = mw_callsite_ruby(path, (size_t)n, i % 50 + i / 150000 * 50);
 	if (pending != MW_CS_NONE)
 		mw_callsite_resolve(pending, id);
 	else
-		mw_shared_alloc(id, 10);
+		mw_shared_alloc(id, 10, 1);
 	/* a block's record has the id that it was counted under */
 	mw_count_free(t, pending != MW_CS_NONE ? pending : id, 10, (uint32_t)(1 + i % 5));
 }

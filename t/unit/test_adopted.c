@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The set of code blocks without a record: what it takes, and what it gives up. */
-/* uses: src/tracker/table/adopted.c src/tracker/base/arena.c */
+/* uses: src/tracker/table/adopted.c src/tracker/base/arena.c src/tracker/base/noticed.c */
 #include "unit.h"
 #include "../../src/tracker/table/adopted.h"
 

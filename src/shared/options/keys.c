@@ -41,6 +41,7 @@ EITHER(trace_full, trace_drop)
 EITHER(trace_clock, trace_fine)
 EITHER(read_only, read_only)
 EITHER(source, source)
+EITHER(counts, sampled)
 EITHER(proof, proof_off)
 EITHER(history, history)
 
@@ -209,6 +210,14 @@ static bool set_stacks(struct mw_parser *p, const char *value)
 		return true;
 	return mw_option_wrong(
 		p, value, "is not auto, off or a number of bytes: write digits, then k, m, g or nothing");
+}
+
+static bool set_sample(struct mw_parser *p, const char *value)
+{
+	if (mw_value_bytes(value, &p->o->sample) && p->o->sample)
+		return true;
+	p->o->sample = 0;
+	return mw_option_wrong(p, value, "is not a number of bytes: write digits, then k, m, g or nothing");
 }
 
 static bool set_bt(struct mw_parser *p, const char *value)

@@ -16,6 +16,7 @@
 #include "tracker/real/own_large.h"
 #include "tracker/track/admit.h"
 #include "tracker/track/dismiss.h"
+#include "tracker/track/sampled.h"
 #include "tracker/track/shared.h"
 
 /* older headers, or musl's, don't have these */
@@ -37,14 +38,28 @@ static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, u
 	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
 }
 
+static __attribute__((noinline)) void *malloc_sampled(size_t n, uintptr_t caller)
+{
+	return mw_likely(mw_sampled_passes(n)) ? mw_real.malloc(n) : alloc_shared(MW_MALLOC, n, caller);
+}
+
 MW_EXPORT void *malloc(size_t n)
 {
 	void *p;
 
-	if (mw_unlikely(n >= MW_OWN_LARGE_LEAST)) /* large: perhaps the tracker's own, or too large */
-		return alloc_shared(MW_MALLOC, n, MW_CALLER);
+	/* large: perhaps the tracker's own, or too large; or allocations are sampled */
+	if (mw_unlikely(n >= mw_get(&mw_least.malloc)))
+		return malloc_sampled(n, MW_CALLER);
 	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
 	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
+}
+
+static __attribute__((noinline)) void free_sampled(void *p)
+{
+	if (mw_unlikely(mw_noticed_has(p)) && p)
+		mw_free_shared(p);
+	else
+		mw_real.free(p);
 }
 
 MW_EXPORT void free(void *p)
@@ -52,8 +67,10 @@ MW_EXPORT void free(void *p)
 	struct mw_guard in;
 	uint32_t known;
 
-	if (mw_unlikely(!p))
+	if (mw_unlikely((uintptr_t)p < mw_get(&mw_least.free))) { /* NULL; or allocations are sampled */
+		free_sampled(p);
 		return;
+	}
 	in = mw_enter_carrying(mw_self, &known);
 	if (mw_likely(mw_permit_is(known, &mw_permit_ruby.ruby)) &&
 	    mw_likely(mw_dismiss_plain(in.t, p, MW_MODE_RUBY))) {
@@ -64,6 +81,11 @@ MW_EXPORT void free(void *p)
 	mw_free_other(p, in, known);
 }
 
+static __attribute__((noinline)) void *calloc_sampled(size_t n, uintptr_t caller)
+{
+	return mw_likely(mw_sampled_passes(n)) ? mw_real.calloc(1, n) : alloc_shared(MW_CALLOC, n, caller);
+}
+
 MW_EXPORT void *calloc(size_t count, size_t each)
 {
 	size_t n;
@@ -71,7 +93,9 @@ MW_EXPORT void *calloc(size_t count, size_t each)
 
 	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_SIZE_PADDED_MAX))
 		return mw_real.calloc(count, each);
-	if (mw_unlikely(n > INT32_MAX || !mw_permitted()))
+	if (mw_unlikely(n >= mw_get(&mw_least.calloc)))
+		return calloc_sampled(n, MW_CALLER);
+	if (mw_unlikely(!mw_permitted()))
 		return alloc_shared(MW_CALLOC, n, MW_CALLER);
 	p = mw_real.calloc(1, mw_padded(n));
 	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
@@ -100,12 +124,23 @@ MW_INLINE void *realloc_hidden(struct mw_shard *t, void *p, size_t n)
 	return q;
 }
 
+/* n - 1 >= INT32_MAX, or allocations are sampled: a block that is none, and isn't to be one, needs no look. */
+static __attribute__((noinline)) void *realloc_sampled(void *p, size_t n, uintptr_t caller)
+{
+	if (n - 1 < INT32_MAX && !mw_noticed_has(p) && mw_sampled_passes(n))
+		return mw_real.realloc(p, n);
+	return mw_realloc_shared(p, n, caller);
+}
+
 MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 {
-	struct mw_shard *t = mw_permitted();
+	struct mw_shard *t;
 	void *q;
 
-	if (mw_unlikely(!t || n - 1 >= INT32_MAX || mw_real_is_boot(p)))
+	if (mw_unlikely(n - 1 >= mw_get(&mw_least.realloc)))
+		return realloc_sampled(p, n, caller);
+	t = mw_permitted();
+	if (mw_unlikely(!t || mw_real_is_boot(p)))
 		return mw_realloc_shared(p, n, caller);
 	/* not malloc for NULL: an allocator may treat the two differently */
 	q = p ? realloc_hidden(t, p, n) : mw_real.realloc(NULL, mw_padded(n));
@@ -141,10 +176,13 @@ MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
 
 void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
 {
-	struct mw_shard *t = mw_permitted();
+	struct mw_shard *t;
 	void *p;
 
-	if (mw_unlikely(a->n > INT32_MAX || !t))
+	if (mw_unlikely(a->n >= mw_get(&mw_least.calloc)))
+		return mw_sampled_passes(a->n) ? mw_alloc_real(a, a->n) : mw_alloc_shared(a, caller);
+	t = mw_permitted();
+	if (mw_unlikely(!t))
 		return mw_alloc_shared(a, caller);
 	p = mw_alloc_real(a, mw_alloc_bytes(a));
 	if (!p)
@@ -236,6 +274,8 @@ static __attribute__((noinline)) size_t usable_size_cold(void *p)
 {
 	size_t n;
 
+	if (mw_likely((uintptr_t)p - 1 < mw_get(&mw_tailless_all)))
+		return mw_real.malloc_usable_size(p);
 	if (mw_likely((uintptr_t)p - 1 < mw_class_plain && room_guessed(p, &n))) /* nor is it NULL */
 		return n;
 	return usable_size_asked(p);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "shared/sys/clock.h"
+#include "tracker/base/noticed.h"
 #include "tracker/base/quick.h"
 #include "shared/sys/log.h"
 #include "tracker/caller/ruby/chain.h"
@@ -14,6 +15,7 @@
 #include "tracker/real/real.h"
 #include "tracker/table/ids.h"
 #include "tracker/track/sample.h"
+#include "tracker/track/sampled.h"
 #include "tracker/track/track.h"
 
 _Static_assert(MW_CALLERS_MOST == MW_BT_MOST, "the option and the walk have one limit");
@@ -53,6 +55,8 @@ static void set_up(void)
 		mw_arena_limit(mw_options.memory_max);
 		mw_quick_start();
 		mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto, mw_loaded_at);
+		if (mw_options.sampled)
+			(void)mw_counts_sample(mw_options.sample);
 		mw_bt_set(mw_options.bt);
 		mw_ruby_init(&above_ruby);
 		if (mw_options.dump_path || mw_options.dump_fd >= 0)
@@ -100,6 +104,7 @@ __attribute__((constructor)) static void load(void)
 
 	mw_bind_self();
 	mw_real_joined = mw_real_joins();
+	mw_unseen = mw_real_joined;
 	if (mw_real_joined)
 		return;
 	right = mw_options_parse(&mw_options, getenv("MWRAP"), err);

@@ -6,6 +6,7 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/own_thread.h"
 #include "real.h"
+#include "tracker/base/noticed.h"
 
 enum {
 	HEAD = 16,        /* as before a block of glibc's with a mapping of its own */
@@ -58,8 +59,10 @@ void *mw_own_large_alloc(size_t n)
 		return NULL;
 	/* as mw_chunk_usable reads it */
 	base[1] = (bytes - HEAD + 8 + ((2 & mw_real_mapped) << 2)) | 2;
-	if (take_place((uintptr_t)base))
+	if (take_place((uintptr_t)base)) {
+		mw_noticed_add(base + HEAD / sizeof(*base));
 		return base + HEAD / sizeof(*base);
+	}
 	mw_arena_return(base, bytes);
 	return NULL;
 }
@@ -81,6 +84,7 @@ void mw_own_large_free(void *p)
 
 	if (!place)
 		return;
+	mw_noticed_remove(p);
 	__atomic_store_n(place, 0, __ATOMIC_RELEASE); /* before the address can be another's */
 	mw_arena_return((char *)p - HEAD, bytes);
 }

@@ -38,7 +38,8 @@ double mw_sample_weight(uint64_t size, uint64_t rate)
 {
 	if (size == 0)
 		return 1;
-	if (mw_clock.in_bytes)
+	if (mw_clock.in_bytes && !(rate & MW_RATE_POISSON))
 		return weight_in_steps(size, rate);
+	rate &= ~MW_RATE_POISSON;
 	return rate <= 1 ? 1 : poisson((double)size / (double)rate);
 }

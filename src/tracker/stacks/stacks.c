@@ -447,6 +447,13 @@ void mw_stacks_reset(void)
 	}
 }
 
+double mw_stacks_weight(uint32_t ref, uint64_t where)
+{
+	const struct mw_stack_sample *s = sample_of(ref);
+
+	return s && s->where == where && s->rate ? mw_sample_weight(mw_size_decode(s->size), s->rate) : 0;
+}
+
 bool mw_sample_only(uint32_t ref, uint64_t where)
 {
 	struct mw_stack_sample *s;

@@ -38,5 +38,3 @@ struct mw_stack_sample *mw_stack_sample_at(uint32_t i);
 bool mw_stack_sample_lives(const struct mw_stack_sample *);
 /* The frame of a node, and its parent. */
 uint32_t mw_stack_node(uint32_t node, uint32_t *parent);
-/* The number of blocks that a sample of `size` stands for. */
-double mw_sample_weight(uint64_t size, uint64_t rate);

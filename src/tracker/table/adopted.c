@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "adopted.h"
 
+#include "tracker/base/noticed.h"
 #include "tracker/base/arena.h"
 
 enum { BUCKETS = 1 << 14, WAYS = 8 }; /* 1 MiB, of which only the pages in use are touched */
@@ -37,8 +38,10 @@ bool mw_adopted_add(const void *block)
 	for (int i = 0; b && i < WAYS; i++) {
 		is = mw_get(&b->blocks[i]);
 		if (!is && __atomic_compare_exchange_n(&b->blocks[i], &is, (uintptr_t)block, false,
-						       __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+						       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			mw_noticed_add(block);
 			return true;
+		}
 		if (is == (uintptr_t)block)
 			return true;
 	}
@@ -55,6 +58,7 @@ bool mw_adopted_remove(const void *block)
 	for (int i = 0; b && i < WAYS; i++) {
 		if (mw_get(&b->blocks[i]) == (uintptr_t)block) {
 			mw_set(&b->blocks[i], 0);
+			mw_noticed_remove(block);
 			was = true;
 		}
 	}
@@ -71,6 +75,7 @@ void mw_adopted_clear(void (*gone)(uintptr_t block))
 
 			if (is) {
 				mw_set(&all[n].blocks[i], 0);
+				mw_noticed_remove((const void *)is);
 				gone(is);
 			}
 		}

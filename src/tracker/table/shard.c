@@ -390,27 +390,27 @@ void mw_count_free(struct mw_shard *t, uint32_t id, uint64_t bytes, uint32_t lif
 		mw_bump(&s->life_sum, life);
 		mw_slot_add_free(s, bytes);
 	} else {
-		mw_shared_free(id, bytes, life);
+		mw_shared_free(id, bytes, 1, life);
 	}
 }
 
-void mw_shared_alloc(uint32_t id, uint64_t bytes)
+void mw_shared_alloc(uint32_t id, uint64_t bytes, int64_t count)
 {
 	struct mw_flushed *f = mw_flushed(id);
 
 	mw_add(&f->bytes, bytes);
-	mw_add(&f->allocs, 1);
+	mw_add(&f->allocs, (uint64_t)count);
 }
 
-void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life)
+void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t count, uint32_t life)
 {
 	struct mw_flushed_frees *f = mw_flushed_frees_taken(id);
 
 	life = life_of(life);
 	mw_add_release(&f->freed, bytes);
-	mw_add_release(&f->frees, 1);
+	mw_add_release(&f->frees, count);
 	if (life) {
-		mw_add(&f->life_sum, life);
+		mw_add(&f->life_sum, (uint64_t)life * count);
 		mw_life_max_raise(id, mw_epoch(), life);
 	}
 }

@@ -110,6 +110,8 @@ struct mw_shard {
 	struct mw_record *spare; /* first record of the batch in use, or NULL */
 	int32_t step;        /* bytes to the end of a step (tracker/track/sample.h), less 1 or so */
 	uint32_t step_size; /* value of `step` when it was set; without Ruby: bytes that the clock's lacks */
+	uint64_t unsampled; /* bytes that the thread may allocate before it looks up: tracker/track/sampled.h */
+	uint64_t unsampled_from; /* its value when it was set */
 	int64_t to_sample; /* bytes to the next sample; 0: not drawn yet */
 	int64_t to_check; /* bytes until the fast lookup is compared with Ruby's */
 	uint32_t check_every; /* value of to_check when it was set; 0: never yet */
@@ -320,8 +322,9 @@ struct mw_slot *mw_slot_claim(struct mw_shard *, uint32_t id);
 bool mw_caller_claim(struct mw_shard *, struct mw_caller *, uint32_t id);
 
 /* Atomic twins, for threads without a slot. */
-void mw_shared_alloc(uint32_t id, uint64_t bytes);
-void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life);
+/* count: blocks, each of the same size. Less than 0, with as many bytes: they were never allocated. */
+void mw_shared_alloc(uint32_t id, uint64_t bytes, int64_t count);
+void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t count, uint32_t life);
 
 /* --- hot: each of these touches one line of cache ---------------- */
 

@@ -3,6 +3,7 @@
 #include "admit.h"
 #include "dismiss.h"
 #include "sample.h"
+#include "tracker/table/sampled_blocks.h"
 #include "tracker/stacks/stacks.h"
 
 uint64_t mw_lost;
@@ -59,7 +60,7 @@ void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	}
 	if (r) {
 		mw_record_fill(r, p, size, id | mw_flag_of(size), generation);
-		mw_shared_alloc(id, n); /* rare: usually its caller is cached by now */
+		mw_shared_alloc(id, n, 1); /* rare: usually its caller is cached by now */
 		if (mw_get(&mw_events_on))
 			mw_event(t, op, ref, n, id, extra);
 		return admitted(in, p, n);
@@ -103,11 +104,16 @@ void mw_unflag(const void *p, const struct mw_dismissed *d)
 
 void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismissed *d)
 {
-	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
+	uint32_t id = (uint32_t)d->where & MW_CS_MASK, life = mw_generation(t) - d->generation;
+	uint32_t count = d->where & MW_CODE ? mw_sampled_take(p) : 0;
+	uint64_t size = mw_size_decode(d->size);
 
 	if (mw_unlikely(d->overrun)) /* first, while the live block keeps the location's id */
-		mw_overrun_note(id, mw_size_decode(d->size));
-	mw_count_free(t, id, mw_size_decode(d->size), mw_generation(t) - d->generation);
+		mw_overrun_note(id, size);
+	if (mw_unlikely(count))
+		mw_shared_free(id, size * count, count, life);
+	else
+		mw_count_free(t, id, size, life);
 	mw_unflag(p, d);
 	mw_spare_give(t, d->record, d->ref);
 }

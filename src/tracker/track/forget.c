@@ -11,6 +11,7 @@
 #include "dismiss.h"
 #include "tracker/table/adopted.h"
 #include "tracker/table/caller_cache.h"
+#include "tracker/table/snapshot.h"
 #include "tracker/stacks/stacks.h"
 
 enum { AT_ONCE = 4096, TRIES = 40 }; /* a try takes 50 ms at most: retire.c */
@@ -23,8 +24,8 @@ static bool alone(void)
 	return false;
 }
 
-/* t's epoch is the present one in each part: a reset may come in between. */
-static void forget_some(struct mw_shard *t, uint32_t from, uint32_t to)
+/* A part: the thread is busy for a moment only. */
+static void some(struct mw_shard *t, uint32_t from, uint32_t to, void (*each)(struct mw_shard *, const void *, struct mw_dismissed *))
 {
 	MW_GUARD(t);
 	mw_shard_renew(t);
@@ -35,11 +36,11 @@ static void forget_some(struct mw_shard *t, uint32_t from, uint32_t to)
 		if (!mw_record_is(mw_get(&d.record->where), p))
 			continue;
 		mw_hide_record(&d);
-		mw_count_hidden(t, p, &d);
+		each(t, p, &d);
 	}
 }
 
-bool mw_forget_live(void)
+bool mw_each_alone(void (*each)(struct mw_shard *t, const void *p, struct mw_dismissed *), void (*last)(void))
 {
 	struct mw_shard *t = mw_state();
 	bool is;
@@ -48,6 +49,7 @@ bool mw_forget_live(void)
 		t = mw_shard_now(); /* it began while nothing was tracked */
 	if (!t)
 		return false;
+	mw_rebasing_lock();
 	__atomic_store_n(&mw_life, MW_STARTING, __ATOMIC_SEQ_CST);
 	mw_epoch_next();
 	is = alone();
@@ -55,12 +57,25 @@ bool mw_forget_live(void)
 		uint32_t end = mw_records_end();
 
 		for (uint32_t i = MW_BATCH; i < end; i += AT_ONCE)
-			forget_some(t, i, end - i > AT_ONCE ? i + AT_ONCE : end);
+			some(t, i, end - i > AT_ONCE ? i + AT_ONCE : end, each);
 		if (mw_shard_is_quiet(t)) /* the guard took the permit up */
 			mw_set(&t->permit, MW_PERMIT_QUIET);
 		mw_adopted_clear(mw_stacks_forget);
 		mw_caller_forget_all();
+		if (last)
+			last();
 	}
 	__atomic_store_n(&mw_life, MW_ON, __ATOMIC_SEQ_CST);
+	mw_rebasing_unlock();
 	return is;
+}
+
+static void is_gone(struct mw_shard *t, const void *p, struct mw_dismissed *d)
+{
+	mw_count_hidden(t, p, d);
+}
+
+bool mw_forget_live(void)
+{
+	return mw_each_alone(is_gone, NULL);
 }

@@ -10,6 +10,8 @@
 #include "tracker/stacks/stacks.h"
 #include "shared/sys/log.h"
 #include "dismiss.h"
+#include "sampled.h"
+#include "tracker/table/sampled_blocks.h"
 
 struct mw_strays mw_strays;
 
@@ -144,12 +146,24 @@ bool mw_tailless(const void *p, size_t usable)
 	return ref >= MW_REF_END;
 }
 
+/* True if p is a sample: hides its record. */
+static bool sampled(const void *p, struct mw_dismissed *d)
+{
+	struct mw_sampled_block b;
+
+	if (!mw_sampled_find(p, &b) || !leads(b.ref, p, &d->record))
+		return false;
+	d->ref = b.ref;
+	mw_hide_record(d);
+	return true;
+}
+
 /* The record of a block whose tail was written over; 0: none was found. */
 static uint32_t find_overrun(const void *p, size_t usable, uint32_t ref, bool checks)
 {
 	uint32_t i = mw_ref_index(ref);
 
-	if (!mw_real_joined)
+	if (!mw_unseen)
 		return find(p, usable, i);
 	/* most are from before the start: only a likely one is looked for, where it is likely */
 	if (!checks && (i < MW_BATCH || i >= mw_records_end()))
@@ -160,7 +174,7 @@ static uint32_t find_overrun(const void *p, size_t usable, uint32_t ref, bool ch
 /* Blocks from before the start, or of libraries that don't call the hooks, look like any of these. */
 static void count_stray(bool checks, uint32_t ref)
 {
-	if (mw_real_joined)
+	if (mw_unseen)
 		return;
 	/* a freed block's tail is still so, unless the allocator has written there */
 	if (checks && mw_ref_index(ref) >= MW_BATCH && mw_ref_index(ref) < mw_records_end())
@@ -186,8 +200,13 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	bool checks = mw_tail_checks(p, usable);
 	uint32_t i;
 
-	if (mw_real_joined)
+	if (mw_unseen && mw_noticed_has(p)) {
 		forget_adopted(p, usable);
+		if (sampled(p, d))
+			return true;
+	}
+	if (mw_get(&mw_sampled))
+		return false;
 	/* first, since a tail that says "not counted" may be the last block's */
 	if (mw_real_classes && beside(p, usable, d))
 		return d->ref < MW_REF_END;

@@ -9,8 +9,7 @@
  *   unknown   another allocator's block, or one allocated before the tracker
  *             was on, or no block at all
  *
- * In a process that ran before the tracker was loaded (mw_real_joined), most of these blocks are from
- * before. So the last two aren't counted there, and the search stays near the index in the tail: it
+ * Where blocks without a record live (mw_unseen), most of these are such blocks. So the last two aren't counted there, and the search stays near the index in the tail: it
  * misses blocks whose whole tail was overwritten. They stay live in the table.
  *
  * All of them go on to the real allocator unchanged. Lock-free and

@@ -14,7 +14,9 @@
 #include "tracker/table/rows.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/stacks/stacks_copy.h"
+#include "tracker/table/sampled_blocks.h"
 #include "tracker/table/tail.h"
+#include "sampled.h"
 
 enum {
 	BUDGET = 333,       /* sampling may take one part of so many of the CPU time: 0.3 % */
@@ -26,7 +28,9 @@ enum {
 	GAP_MOST_NS = 10000000, /* between two steps of a thread: in more, it waited */
 	LOOKS = 16,         /* for a location without a stack, until the budget is looked at, too */
 	LOOK_LEAST = 4096,  /* bytes between looks for locations without a stack */
-	CHECK_MOST = 1 << 18 /* bytes until the fast lookup is compared again */
+	CHECK_MOST = 1 << 18, /* bytes until the fast lookup is compared again */
+	LIVE_MOST = 8192, /* samples, while allocations are sampled: more would make frees dear */
+	CHECK_EVERY = 16 /* samples, the same while allocations are sampled */
 };
 
 static uint64_t rate;      /* relaxed; 0: off */
@@ -159,6 +163,7 @@ static void note_active(struct mw_shard *t)
 static void look_at_budget(uint64_t at)
 {
 	uint64_t ran, took, passed, most, is = mw_get(&rate);
+	bool crowded;
 
 	if (looked.stacks < LOOK_AFTER && at - looked.at < LOOK_AFTER_NS)
 		return;
@@ -170,22 +175,21 @@ static void look_at_budget(uint64_t at)
 	looked.at = at;
 	looked.spent = 0;
 	looked.active = ran;
-	if (took > passed && is < MW_RATE_MOST)
+	crowded = mw_get(&mw_sampled) && mw_sampled_live() > LIVE_MOST;
+	if ((took > passed || crowded) && is < MW_RATE_MOST)
 		mw_set(&rate, is * 2);
-	else if (took < passed / 4 && is > MW_RATE_LEAST)
+	else if (took < passed / 4 && is > MW_RATE_LEAST && mw_sampled_live() < LIVE_MOST / 4)
 		mw_set(&rate, is / 2);
 }
 
-/* The stack that allocated p: a sample at this rate; 0: its location's first stack. */
-static void keep(const void *p, uint64_t mean)
+/* The stack that allocated a block with this record, at location id: a sample at this rate; 0: the location's first stack. */
+static void keep(uint32_t ref, uint32_t id, uint64_t mean)
 {
 	static struct mw_walk walk; /* with the lock: a thread's stack may be small */
-	struct mw_sample_of of = { .rate = mean };
+	struct mw_sample_of of = { .ref = ref, .rate = mean };
 	uint64_t at = mw_quick_ns(), took;
-	uint32_t id;
 
-	of.ref = ref_of(p, &id);
-	if (!of.ref)
+	if (!ref)
 		return;
 	if (!mw_stacks_try()) {
 		mw_add(&mw_stacks_figures.dropped, 1);
@@ -218,7 +222,7 @@ static void keep(const void *p, uint64_t mean)
  */
 static void look_for_first(struct mw_shard *t, const void *p)
 {
-	uint32_t id, every = t->look_every;
+	uint32_t id, ref, every = t->look_every;
 
 	/* the load may have fallen, so that samples are rare */
 	if (mw_get(&by_budget) && ++t->looks % LOOKS == 0 && mw_get(&rate) > MW_RATE_LEAST &&
@@ -226,8 +230,9 @@ static void look_for_first(struct mw_shard *t, const void *p)
 		look_at_budget(mw_quick_ns());
 		mw_stacks_unlock();
 	}
-	if (ref_of(p, &id) && !mw_stacks_has(id)) {
-		keep(p, 0);
+	ref = ref_of(p, &id);
+	if (ref && !mw_stacks_has(id)) {
+		keep(ref, id, 0);
 		every /= 2;
 	} else {
 		every *= 2;
@@ -254,6 +259,7 @@ static void check(struct mw_shard *t, int64_t bytes)
  */
 static void choose(struct mw_shard *t, const void *p, int64_t bytes, uint64_t mean)
 {
+	uint32_t id, ref;
 	bool sampled;
 
 	if (!t->to_sample) {
@@ -262,14 +268,70 @@ static void choose(struct mw_shard *t, const void *p, int64_t bytes, uint64_t me
 	}
 	t->to_sample -= bytes;
 	sampled = t->to_sample <= 0;
-	if (sampled)
-		keep(p, t->rate);
-	else
+	if (sampled) {
+		ref = ref_of(p, &id);
+		keep(ref, id, t->rate);
+	} else
 		look_for_first(t, p);
 	if (sampled || t->rate != mean) {
 		t->rate = mean;
 		t->to_sample = draw(t, mean);
 	}
+}
+
+/* --- while allocations are sampled: sampled.h ------------------------------------------------ */
+
+bool mw_sample_due(struct mw_shard *t, uint64_t bytes, uint64_t mean)
+{
+	if (mw_get(&by_budget))
+		note_active(t);
+	if (!t->to_sample) {
+		t->rate = mean;
+		t->to_sample = draw(t, mean);
+	}
+	t->to_sample -= (int64_t)bytes;
+	return t->to_sample <= 0;
+}
+
+uint64_t mw_sample_next(struct mw_shard *t, uint64_t mean)
+{
+	if (t->to_sample <= 0 || t->rate != mean) {
+		t->rate = mean;
+		t->to_sample = draw(t, mean);
+	}
+	return (uint64_t)(t->to_sample < MW_STEP ? t->to_sample : MW_STEP) - 1;
+}
+
+/* From 0 to less than 1. */
+static double chance(struct mw_shard *t)
+{
+	return (double)(dice(t) >> 11) / 9007199254740992.0; /* 2 to the power of 53 */
+}
+
+uint32_t mw_sample_rounded(struct mw_shard *t, double weight)
+{
+	return weight < UINT32_MAX - 1 ? (uint32_t)(weight + chance(t)) : UINT32_MAX;
+}
+
+uint32_t mw_sample_stands_for(struct mw_shard *t, uint64_t n)
+{
+	return mw_sample_rounded(t, mw_sample_weight(n, t->rate | MW_RATE_POISSON));
+}
+
+uint32_t mw_sample_by_chance(struct mw_shard *t, uint64_t n, uint64_t mean)
+{
+	double weight = mw_sample_weight(n, mean | MW_RATE_POISSON);
+
+	return chance(t) * weight < 1 ? mw_sample_rounded(t, weight) : 0;
+}
+
+void mw_sample_keep(struct mw_shard *t, uint32_t ref, uint32_t id)
+{
+	if (!mw_get(&rate))
+		return;
+	if (++t->looks % CHECK_EVERY == 0)
+		mw_locate_check(t);
+	keep(ref, id, t->rate | MW_RATE_POISSON);
 }
 
 void mw_sample_step(struct mw_shard *t, const void *p)
@@ -336,6 +398,7 @@ void mw_sampling_after_fork(struct mw_shard *t)
 		return;
 	t->dice = 0;
 	t->to_sample = 0;
+	t->unsampled = t->unsampled_from = 0;
 	if (mw_clock.in_bytes)
 		return;
 	t->step = 0; /* what was allocated in the parent counts for no sample here */

@@ -30,6 +30,21 @@ uint64_t mw_sampling_ns(void);
 
 /* The step of t ended at the block p, which was admitted. t is busy. */
 void mw_sample_step(struct mw_shard *t, const void *p);
+/*
+ * While allocations are sampled (sampled.h). t is busy; mean: bytes from sample to sample.
+ *  _due         so many bytes were allocated, the last of them with the block at hand. True: it is a sample
+ *  _stands_for  the blocks of its n bytes that this one stands for: 1 at least, by chance so that the mean is right
+ *  _by_chance   the same of any block, or 0 if it is to be no sample
+ *  _rounded     a weight as a whole number, up or down by chance
+ *  _keep        keeps its stack, if stacks are kept
+ *  _next        how many bytes the thread may allocate before the next look
+ */
+bool mw_sample_due(struct mw_shard *t, uint64_t bytes, uint64_t mean);
+uint32_t mw_sample_stands_for(struct mw_shard *t, uint64_t n);
+uint32_t mw_sample_by_chance(struct mw_shard *t, uint64_t n, uint64_t mean);
+uint32_t mw_sample_rounded(struct mw_shard *t, double weight);
+void mw_sample_keep(struct mw_shard *t, uint32_t ref, uint32_t id);
+uint64_t mw_sample_next(struct mw_shard *t, uint64_t mean);
 /* A library is about to be closed: its frames get their names, and are no others' later. In quiet. */
 void mw_sample_closes(uintptr_t start, uint64_t bytes);
 /* It is closed, or wasn't its last user's: frames that came since then are no others' either. */

@@ -19,7 +19,9 @@
 #include "admit.h"
 #include "dismiss.h"
 #include "shared/sys/sys.h"
+#include "sampled.h"
 #include "tracker/real/own_large.h"
+#include "tracker/table/sampled_blocks.h"
 
 enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
 
@@ -53,7 +55,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller, uint32_t op, uint6
 	}
 	if (i) {
 		mw_record_fill(mw_record_at(i), p, size, id | mw_flag_of(size), mw_generation(NULL));
-		mw_shared_alloc(id, n);
+		mw_shared_alloc(id, n, 1);
 		if (mw_get(&mw_events_on))
 			mw_event(NULL, op, mw_ref(i), n, id, extra);
 		if (mw_clock.in_bytes)
@@ -78,10 +80,13 @@ static void *admit_shared_or_quiet(enum way way, void *p, size_t n, uintptr_t ca
 static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 {
 	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
+	uint32_t count = d->where & MW_CODE ? mw_sampled_take(p) : 0;
+	uint64_t size = mw_size_decode(d->size);
 
 	if (d->overrun)
-		mw_overrun_note(id, mw_size_decode(d->size));
-	mw_shared_free(id, mw_size_decode(d->size), mw_generation(NULL) - d->generation);
+		mw_overrun_note(id, size);
+	count = count ? count : 1;
+	mw_shared_free(id, size * count, count, mw_generation(NULL) - d->generation);
 	mw_unflag(p, d);
 	mw_free_link(d->record, d->ref, NULL);
 	mw_batch_give(mw_ref_index(d->ref));
@@ -156,6 +161,16 @@ static bool tails(void)
 	return __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_OFF;
 }
 
+/* While allocations are sampled: p is new. t: the thread's state if it may go on; else p is no sample. Returns p. */
+static void *step(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+{
+	if (p && t) {
+		MW_GUARD(t);
+		mw_sampled_step(t, p, n, caller);
+	}
+	return p;
+}
+
 void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 {
 	struct mw_shard *t;
@@ -169,6 +184,8 @@ void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 	p = way == QUIET && a->how <= MW_CALLOC ? mw_own_large_alloc(a->n + MW_TAIL) : NULL;
 	if (p)
 		return p;
+	if (mw_get(&mw_sampled))
+		return step(t, mw_alloc_real(a, a->n), a->n, caller);
 	p = mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n);
 	if (!p || way == PASS)
 		return p;
@@ -184,6 +201,8 @@ static void *admit_shared_as(void *p, size_t n, uintptr_t caller, uint32_t op, u
 	if (mw_real_is_boot(p))
 		return p;
 	t = mw_shard_now();
+	if (mw_get(&mw_sampled))
+		return step(t, p, n, caller);
 	return t ? mw_admit(t, p, n, caller, op, extra) :
 		   admit_shared_or_quiet(way_now(), p, n, caller, op, extra);
 }
@@ -248,6 +267,20 @@ static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 	return q;
 }
 
+/* The same while allocations are sampled, also to 0 bytes. */
+static void *realloc_to_sampled(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+{
+	struct mw_dismissed d;
+	bool known = mw_noticed_has(p) && mw_hide(p, &d);
+	void *q = mw_real.realloc(p, n);
+
+	if (known && !q && n)
+		mw_unhide(&d);
+	else if (known)
+		shared_gone(p, &d);
+	return step(t, q, n, caller);
+}
+
 void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 {
 	struct mw_dismissed d;
@@ -275,6 +308,8 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 		if (q || mw_own_large_is(p))
 			return q;
 	}
+	if (mw_get(&mw_sampled))
+		return realloc_to_sampled(t, p, n, caller);
 	if (t && n && way == SHARED && mw_get(&mw_events_on))
 		return mw_realloc_recorded(t, p, n, caller);
 	if (n == 0)

@@ -22,7 +22,7 @@
 #include "track.h"
 
 int mw_life = MW_NOT_STARTED;
-uintptr_t mw_plain;
+uintptr_t mw_plain, mw_tailless_all;
 bool mw_paused;
 
 static pthread_key_t key; /* its destructor sees each thread end */
@@ -266,6 +266,15 @@ static void *room_at_first(size_t bytes)
 
 void *(*mw_roomy_malloc)(size_t) = room_at_first;
 
+void mw_tails_expect(bool tails)
+{
+	uintptr_t all = tails && !mw_boot_bytes ? UINTPTR_MAX : 0;
+
+	mw_set(&mw_tailless_all, mw_get(&mw_sampled) && !mw_boot_bytes ? UINTPTR_MAX : 0);
+	mw_set(&mw_plain, mw_real_glibc ? all : 0);
+	mw_set(&mw_class_plain, mw_real_classes ? all : 0);
+}
+
 void mw_start(void)
 {
 	int is = MW_NOT_STARTED;
@@ -286,8 +295,7 @@ void mw_start(void)
 	key_made = pthread_key_create(&key, thread_ends) == 0;
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
 	mw_mode_choose();
-	mw_plain = ok && mw_real_glibc && !mw_boot_bytes ? UINTPTR_MAX : 0;
-	mw_class_plain = ok && mw_real_classes && !mw_boot_bytes ? UINTPTR_MAX : 0;
+	mw_tails_expect(ok);
 	__atomic_store_n(&mw_roomy_malloc,
 			 !ok                ? room_as_asked :
 			 mw_real_glibc      ? mw_real.malloc :

@@ -63,8 +63,15 @@ const char *mw_mode_name(const char **why);
 extern MW_HOT bool mw_paused;
 /* Any thread. Calls under way count before or after it. */
 void mw_pause(bool on);
-/* All ones if the tracker is on, on glibc, and real.h's boot arena was never used; else 0. */
+/*
+ * All ones if the tracker is on, on glibc, blocks have tails, and real.h's boot arena was never used; else 0. Relaxed:
+ * each way checks what it reads.
+ */
 extern MW_HOT uintptr_t mw_plain;
+/* All ones while allocations are sampled: then no block has a tail. Unless the boot arena was used. Relaxed. */
+extern MW_HIDDEN uintptr_t mw_tailless_all;
+/* Sets both, and the first one's twin for other allocators (classes.h). */
+void mw_tails_expect(bool tails);
 
 extern uint64_t mw_lost; /* blocks that got no record */
 void mw_lose(uint32_t size); /* counts one; size: as a record has it */

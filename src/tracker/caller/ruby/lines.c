@@ -7,6 +7,7 @@
 #include "method_name.h"
 #include "safe_read.h"
 #include "state.h"
+#include "tracker/base/noticed.h"
 #include "tracker/table/adopted.h"
 #include "tracker/table/generation.h"
 #include "tracker/stacks/stacks.h"
@@ -201,6 +202,34 @@ static void doubt(struct mw_shard *t, const char *why)
 
 /* --- the block of a frame's instructions ------------------------------------------------------ */
 
+enum { MISFIT = 32, FITTED = 3 }; /* bytes of a block more than its instructions; blocks in a row */
+
+/* This Ruby was seen to keep the instructions of a method in a block of their own; relaxed. */
+static bool code_is_a_block;
+
+/* So many instructions have just the room of a block that was made for them. */
+static bool fits(uintptr_t iseq, const void *code)
+{
+	size_t bytes = MW_AT(uint32_t, MW_AT(uintptr_t, iseq, mw_ruby_body), MW_BODY_SIZE) * sizeof(uintptr_t);
+	size_t room = mw_usable(code);
+
+	return room >= bytes && room - bytes < MISFIT + bytes / 4; /* size classes are up to a quarter apart */
+}
+
+/* Where blocks have no tail, their size has to do: of several in a row, by chance of none. */
+static void learn_by_size(uintptr_t iseq, const void *code)
+{
+	static const void *last; /* relaxed, as fitted: a race makes it later */
+	static uint32_t fitted;
+
+	if (mw_get(&code_is_a_block) || mw_get(&last) == code)
+		return;
+	mw_set(&last, code);
+	mw_set(&fitted, fits(iseq, code) ? mw_get(&fitted) + 1 : 0);
+	if (mw_get(&fitted) >= FITTED)
+		mw_set(&code_is_a_block, true);
+}
+
 const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 {
 	struct mw_ruby_frame f = mw_ruby_at(cfp);
@@ -212,17 +241,16 @@ const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 	*ref = code ? mw_tail_read(code, mw_usable(code)) : 0;
 	if (code && !mw_record_is(mw_record_guess_where(mw_record_guess(*ref)), code))
 		*ref = 0;
+	if (code && !*ref && mw_get(&mw_sampled))
+		learn_by_size(f.iseq, code);
 	return code;
 }
 
 /* --- a pc that isn't cached -------------------------------------------------------------- */
 
-/* This Ruby was seen to keep the instructions of a method in a block of their own; relaxed. */
-static bool code_is_a_block;
-
 bool mw_ruby_adopt(const void *code)
 {
-	return mw_real_joined && mw_get(&code_is_a_block) && mw_adopted_add(code);
+	return mw_get(&mw_unseen) && mw_get(&code_is_a_block) && mw_adopted_add(code);
 }
 
 void mw_ruby_learn_code(void)

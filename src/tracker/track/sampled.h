@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sampled.h - while allocations are sampled: a few blocks are noted, and stand for all.
+ *
+ * A thread counts its bytes down. Only the allocation that takes the counter below zero looks further: it may be a
+ * sample (sample.h: each byte is as likely as any other). A sample has a record and its weight (sampled_blocks.h), and
+ * counts at its location as that many blocks. All other blocks have no record and no tail. A free reads one byte
+ * (noticed.h), and goes on.
+ *
+ *   exact    every block is counted. The counters of threads are 0 or what was left of them, below MW_STEP
+ *   sampled  mw_least_counted.malloc and the other limits are such that no call goes the exact way
+ *
+ * A process may go from one to the other. What lived before has no tail, or one that leads nowhere (mw_unseen).
+ *
+ * Locks: none. mw_counts_exact, mw_counts_sample: one thread at a time, in quiet, with its state; in no signal handler.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/real/own_large.h"
+#include "tracker/base/noticed.h"
+#include "tracker/table/shard.h"
+
+struct mw_alloc_call;
+
+/*
+ * The calls that can't go the exact way: from so many bytes on, and frees below this address. While blocks are counted
+ * exactly, these are the checks for a huge size and for NULL. While allocations are sampled, they are all calls. Relaxed.
+ */
+struct mw_least {
+	size_t malloc, calloc, realloc; /* bytes; realloc's less 1. Or 0 */
+	uintptr_t free;         /* 1, or UINTPTR_MAX */
+};
+extern MW_HOT_STRUCT struct mw_least mw_least;
+
+extern uint64_t mw_sampled_bytes; /* bytes allocated while they were: relaxed adds, behind by MW_STEP for each thread */
+
+/*
+ * Six instructions: may this allocation of n bytes go on without a look? If so it is counted. Any thread. Where
+ * allocations aren't sampled it says false for n >= MW_OWN_LARGE_LEAST: no counter is as large.
+ */
+MW_INLINE bool mw_sampled_passes(size_t n)
+{
+	struct mw_shard *t = mw_self;
+	uint64_t left;
+
+	if (mw_unlikely(__builtin_sub_overflow(mw_get(&t->unsampled), (uint64_t)n, &left)))
+		return false;
+	mw_set(&t->unsampled, left);
+	return true;
+}
+
+/* The allocation of p took the counter below zero. t is busy. */
+void mw_sampled_step(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
+
+/*
+ * From here on every block is counted. False: it was so.
+ */
+bool mw_counts_exact(void);
+/*
+ * From here on allocations are sampled. Of the live blocks each stays as a sample by chance, so that the sums stay
+ * what they were, about. False: a thread within the tracker doesn't get on, and nothing is changed. rate: mean bytes
+ * from sample to sample; 0: that of the stacks, or MW_STACKS_RATE without any.
+ */
+bool mw_counts_sample(uint64_t rate);
+/* Bytes from sample to sample now. */
+uint64_t mw_counts_rate(void);
