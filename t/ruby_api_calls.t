@@ -301,14 +301,16 @@ class TestWithStandIn < Minitest::Test
   end
 
   def test_a_source_location_has_all_numbers
-    keys = %i[name total allocations frees growth live_bytes live mean_lifespan max_lifespan objects object_bytes object_samples object_error]
+    keys = %i[name total allocations frees growth live_bytes live mean_lifespan max_lifespan objects object_bytes object_samples object_error
+              live_samples live_error]
     get = ->(name) { value_of("l = Mwrap[#{name.inspect}]; h = l.to_h; h == h.keys.to_h { |k| [k, l.public_send(k)] } && h") }
     [["/srv/app.rb:3", 51_200_000, 100_000, 50_000, 25_600_000, 25_600_000, 50_000, 3.0, 9],
      ["/srv/lib/x.rb:10", 600, 6, 3, 400, 400, 3, 5 / 3.0, 4, 2000, 80_000, 50, 10.0],
      ["/srv/kept.rb:7", 0, 0, 7, -700, 4096, 1, 10.0, 10],
      [ROWS[4][0], 400, 4, 0, 400, 400, 4, Float::INFINITY, 0],
      [ROWS[0][0], BIG, BIG, BIG, -2**63, 0, 0, 1.0, BIG]].each do |row|
-      row += [0, 0, 0, nil] if row.size < keys.size # no sample
+      row += [0, 0, 0, nil] if row.size < 13 # no sample
+      row += [0, 0.0] # all counted
       assert_equal keys.zip(row).to_h, get[row[0]]
     end
   end

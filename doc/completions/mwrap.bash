@@ -10,7 +10,7 @@
 # write env in front of it. env is known once this file is loaded.
 
 # begin: made by `make doc`
-_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history proof objects dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep file_mode trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks bt malloc children'
+_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history proof objects dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep file_mode trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks counts sample bt malloc children'
 _mwrap_values() {
 	local IFS=$' \t\n'
 	case $1 in
@@ -23,6 +23,7 @@ _mwrap_values() {
 	dump_format) compgen -W 'text tsv csv json' -- "$2" ;;
 	trace_full) compgen -W 'wait drop' -- "$2" ;;
 	trace_clock) compgen -W 'coarse fine' -- "$2" ;;
+	counts) compgen -W 'exact sampled' -- "$2" ;;
 	malloc) compgen -W 'jemalloc mimalloc tcmalloc' -- "$2" ;;
 	children) compgen -W 'all' -- "$2" ;;
 	esac

@@ -7,7 +7,7 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame map check ps top snap report diff score objects who record replay trace attach detach'
+_mwrapctl_commands='flame map check ps top snap report diff score objects who exact sampled record replay trace attach detach'
 _mwrapctl_no_files=' ps detach '
 _mwrapctl_options() {
 	case $1 in
@@ -22,6 +22,8 @@ _mwrapctl_options() {
 	score) echo '--x --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	objects) echo '--mark --depth --count -n --json --text --pid --token-file --help' ;;
 	who) echo '--count -n --json --pid --token-file --help' ;;
+	exact) echo '--pid --all --token-file --help' ;;
+	sampled) echo '--pid --all --token-file --help' ;;
 	record) echo '--output -o --max-size --seconds --full --clock --help' ;;
 	replay) echo '--malloc --arena-max --set --pace --jobs --report --json --text --help' ;;
 	trace) echo '--output -o --help' ;;
@@ -76,6 +78,10 @@ _mwrapctl_values() {
 	'who --count' | 'who -n') : ;;
 	'who --pid') : ;;
 	'who --token-file') compgen -f -- "$3" ;;
+	'exact --pid') : ;;
+	'exact --token-file') compgen -f -- "$3" ;;
+	'sampled --pid') : ;;
+	'sampled --token-file') compgen -f -- "$3" ;;
 	'record --output' | 'record -o') compgen -f -- "$3" ;;
 	'record --max-size') : ;;
 	'record --seconds') : ;;

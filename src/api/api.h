@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 20u
+#define MW_API_VERSION 21u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -56,6 +56,9 @@ struct mw_row {
 	/* now; a reset doesn't change these */
 	uint64_t live_bytes;
 	uint64_t live;        /* blocks */
+	/* of what is live, that was sampled: see mw_api.count. 0: every block was counted */
+	uint64_t live_samples;
+	uint64_t live_variance; /* of live_bytes, in KiB squared */
 	/* since the start; a reset doesn't change these; see mw_stats.overruns */
 	uint64_t overruns;    /* blocks of this location found written past their end */
 	uint64_t overrun_size; /* bytes asked for, of the last of them; 0: none */
@@ -165,6 +168,10 @@ struct mw_stats {
 	bool records_full;        /* a live block found no record: it is in `lost` */
 	bool threads_full;        /* a thread found no shard: its calls count at native callers */
 	bool paused;              /* see mw_api.pause */
+	bool sampled;             /* allocations are sampled now: see mw_api.count */
+	uint64_t sample_rate;     /* bytes from sample to sample, if they are */
+	uint64_t live_samples;    /* live blocks that stand for others; 0: all figures are exact */
+	uint64_t live_error;      /* bytes by which live_bytes may be off, in 19 of 20 cases */
 	uint64_t lost;            /* live blocks without a record */
 	/*
 	 * Since the start; a reset doesn't change these.
@@ -395,6 +402,13 @@ struct mw_api {
 	 */
 	void (*pause)(bool on);
 	bool (*paused)(void);
+	/*
+	 * Counts every block from now on (exactly), or samples allocations: then `rate` is the mean number of bytes from
+	 * sample to sample, 0: that of the stacks. Blocks that live stay in the table, sampled ones as estimates. Any
+	 * thread but a signal handler's; other threads' calls pass through for milliseconds, uncounted. False: a thread
+	 * is within the tracker and doesn't get on, or a recording is running; nothing is changed.
+	 */
+	bool (*count)(bool exactly, uint64_t rate);
 
 	/*
 	 * In a process that loaded the tracker itself, after its start: begins to track, or goes on

@@ -88,6 +88,11 @@ static void no_set_stacks(uint64_t rate, bool automatic)
 {
 }
 
+static bool no_count(bool exactly, uint64_t rate)
+{
+	return false;
+}
+
 static bool no_paused(void)
 {
 	return false;
@@ -159,6 +164,7 @@ const struct mw_api mw_no_tracker = {
 	.trim = no_trim,
 	.pause = no_pause,
 	.paused = no_paused,
+	.count = no_count,
 	.set_bt = no_set_bt,
 	.set_stacks = no_set_stacks,
 	.quiet_enter = no_quiet_enter,

@@ -92,6 +92,51 @@ static VALUE mwrap_paused_p(VALUE mod)
 }
 
 /*
+ * call-seq: Mwrap.exact! -> nil
+ *
+ * Counts every block from now on, in a process that samples allocations (the option +counts+). What lives
+ * now stays in the table as an estimate. Does nothing if every block is counted already, or without the tracker.
+ */
+static VALUE mwrap_exact(VALUE mod)
+{
+	(void)mw_tracker->count(true, 0);
+	return Qnil;
+}
+
+/*
+ * call-seq: Mwrap.sampled!(rate = nil) -> true or false
+ *
+ * Samples allocations from now on: one block for +rate+ bytes on average stands for all. All figures are
+ * estimates then. Without a +rate+ it is that of the option +stacks+. False if a recording is running, if a thread
+ * doesn't leave the tracker, or without the tracker; then nothing is changed.
+ *
+ * Raises TypeError if +rate+ isn't a number, and RangeError if it is less than 1.
+ */
+static VALUE mwrap_sampled(int argc, VALUE *argv, VALUE mod)
+{
+	long rate = 0;
+
+	rb_check_arity(argc, 0, 1);
+	if (argc && !NIL_P(argv[0])) {
+		rate = NUM2LONG(argv[0]);
+		if (rate < 1)
+			rb_raise(rb_eRangeError, "rate: %ld is less than 1", rate);
+	}
+	return mw_tracker->count(false, (uint64_t)rate) ? Qtrue : Qfalse;
+}
+
+/*
+ * Whether allocations are sampled, so that the table's figures are estimates. False without the tracker.
+ */
+static VALUE mwrap_sampled_p(VALUE mod)
+{
+	struct mw_stats stats;
+
+	mw_stats_read(&stats);
+	return stats.sampled ? Qtrue : Qfalse;
+}
+
+/*
  * The number of Ruby callers that are kept with each location: the option +bt+, or what Mwrap.bt= or a
  * POST of /ctl made of it. 0 without the tracker.
  */
@@ -161,6 +206,9 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	rb_define_singleton_method(mod, "pause", mwrap_pause, 0);
 	rb_define_singleton_method(mod, "resume", mwrap_resume, 0);
 	rb_define_singleton_method(mod, "paused?", mwrap_paused_p, 0);
+	rb_define_singleton_method(mod, "exact!", mwrap_exact, 0);
+	rb_define_singleton_method(mod, "sampled!", mwrap_sampled, -1);
+	rb_define_singleton_method(mod, "sampled?", mwrap_sampled_p, 0);
 	rb_define_singleton_method(mod, "bt", mwrap_bt, 0);
 	rb_define_singleton_method(mod, "bt=", mwrap_set_bt, 1);
 	rb_define_singleton_method(mod, "total_bytes_allocated", mwrap_total_bytes_allocated, 0);

@@ -298,6 +298,30 @@ static VALUE location_object_error(VALUE self)
 }
 
 /*
+ * Live blocks that stand for others, since allocations were sampled when they were made (Mwrap.sampled!): an
+ * Integer, 0 if every block was counted.
+ */
+static VALUE location_live_samples(VALUE self)
+{
+	return ULL2NUM(row_of(self).live_samples);
+}
+
+static VALUE live_error(const struct mw_row *row)
+{
+	return row->live_samples && row->live_bytes ?
+		       DBL2NUM(200 * 1024 * mw_root((double)row->live_variance) / (double)row->live_bytes) :
+		       DBL2NUM(0);
+}
+
+/* The error of #live_bytes for that reason, two standard deviations, in per cent: a Float, 0.0 if every block was counted. */
+static VALUE location_live_error(VALUE self)
+{
+	struct mw_row row = row_of(self);
+
+	return live_error(&row);
+}
+
+/*
  * call-seq:
  *   to_h -> Hash
  *
@@ -322,6 +346,8 @@ static VALUE location_to_h(VALUE self)
 	SET("object_bytes", ULL2NUM(row.object_bytes));
 	SET("object_samples", ULL2NUM(row.object_samples));
 	SET("object_error", object_error(&row));
+	SET("live_samples", ULL2NUM(row.live_samples));
+	SET("live_error", live_error(&row));
 #undef SET
 	return h;
 }
@@ -369,6 +395,8 @@ void mw_init_source_location(void)
 	rb_define_method(cSourceLocation, "object_bytes", location_object_bytes, 0);
 	rb_define_method(cSourceLocation, "object_samples", location_object_samples, 0);
 	rb_define_method(cSourceLocation, "object_error", location_object_error, 0);
+	rb_define_method(cSourceLocation, "live_samples", location_live_samples, 0);
+	rb_define_method(cSourceLocation, "live_error", location_live_error, 0);
 	rb_define_method(cSourceLocation, "to_h", location_to_h, 0);
 	rb_define_method(cSourceLocation, "inspect", location_inspect, 0);
 }

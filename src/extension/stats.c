@@ -26,6 +26,9 @@ static void set(VALUE hash, const char *name, VALUE value)
  *   frees of no live block: of one freed before, and of one that the tracker
  *   never saw. These three count since the start; a reset doesn't change them.
  * +paused+:: whether tracking is off: see Mwrap.pause.
+ * +counts+, +sample_rate+, +live_samples+, +live_error+::
+ *   "exact" or "sampled"; bytes from sample to sample, nil if every block is counted; live blocks that stand
+ *   for others; and bytes by which +live_bytes+ may be off for that reason, in 19 of 20 cases.
  * +locations_full+, +records_full+, +threads_full+::
  *   whether memory for any of these ran out, for example at the ceiling
  *   +memory_max+ (bytes, 0: none). A location without room counts under
@@ -91,6 +94,10 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "records_full", s.records_full ? Qtrue : Qfalse);
 	set(h, "threads_full", s.threads_full ? Qtrue : Qfalse);
 	set(h, "paused", s.paused ? Qtrue : Qfalse);
+	set(h, "counts", s.sampled ? rb_str_new_cstr("sampled") : rb_str_new_cstr("exact"));
+	set(h, "sample_rate", s.sampled ? ULL2NUM(s.sample_rate) : Qnil);
+	set(h, "live_samples", ULL2NUM(s.live_samples));
+	set(h, "live_error", ULL2NUM(s.live_error));
 	set(h, "uptime", DBL2NUM(s.uptime));
 	set(h, "how", mw_location_string(s.how, strlen(s.how)));
 	set(h, "since", DBL2NUM(s.since));

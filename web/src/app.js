@@ -186,8 +186,9 @@ export class App {
 		this.point = point;
 		this.history.push(point);
 		this.rows.tick(point.t);
+		this.rows.exact = !point.sampled && !point.live_samples;
 		this.generations.note(point.t, point.generation);
-		if (before && ["mark", "resets", "paused"].some((k) => before[k] !== point[k]))
+		if (before && ["mark", "resets", "paused", "sampled"].some((k) => before[k] !== point[k]))
 			this.asks.again("history", "verdict");
 		this.takeOver();
 		this.title();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// controls.js - mark, name a moment, annotate, reset, trim, pause, exact callers, record: each says what it will do, asks
+// controls.js - mark, name a moment, annotate, reset, trim, pause, exact or sampled counts, exact callers, record: each says what it will do, asks
 // once in the page where there is no way back, and says what it did. What is said and
 // asked lies over the page, which stays where it is.
 
@@ -43,6 +43,11 @@ const ACTIONS = {
 		ask: "Pause tracking: what is allocated until it is resumed is never counted; frees of what is known are." },
 	resume: { label: "Resume", path: "/resume",
 		about: "Resume: what is allocated from now on is counted again." },
+	exact: { label: "Count exactly", path: "/exact",
+		about: "Count exactly: every block is counted from then on; what lives now stays an estimate." },
+	sampled: { label: "Sample", path: "/sampled",
+		about: "Sample: a few blocks stand for all from then on, which costs less; all figures are estimates.",
+		ask: "Sample allocations: a few blocks stand for all from then on, which costs less; all figures are estimates." },
 	callers: { label: "Callers\u2026",
 		about: "Exact callers: each line is counted together with a number of its Ruby callers.",
 		ask: "How many Ruby callers to count together with each line, 0 to 16? The tracker takes 23 % more instructions " +
@@ -87,6 +92,8 @@ export class Controls {
 		this.buttons.unmark.hidden ||= !marked;
 		this.buttons.pause.hidden ||= Boolean(point?.paused);
 		this.buttons.resume.hidden ||= !point?.paused;
+		this.buttons.exact.hidden ||= !point?.sampled;
+		this.buttons.sampled.hidden ||= Boolean(point?.sampled);
 		this.record.update(Boolean(readOnly), Boolean(away));
 		if (away || readOnly)
 			this.question.hidden = true;

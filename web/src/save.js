@@ -19,6 +19,8 @@ const VALUES = {
 	objects: (r, i) => r.objects[i],
 	object_bytes: (r, i) => r.objectBytes[i],
 	object_samples: (r, i) => r.objectSamples[i],
+	live_samples: (r) => (r.exact ? 0 : ""), // else only the server has them
+	live_error: (r) => (r.exact ? 0 : ""),
 	object_error: (r, i) => (r.objects[i] ? objectError(r, i) : ""),
 };
 const value = (name, source, slot) => VALUES[name]?.(source, slot) ?? ""; // empty: the page doesn't know it

@@ -17,6 +17,8 @@ const LIST = [
 	["object_bytes", "EVERY", "Their slots in Ruby's heap; what they have from malloc counts as live bytes where it was allocated."],
 	["object_samples", "EVERY", "Samples that both rest on."],
 	["object_error", "EVERY", "Per cent by which the number of objects may be off, in 19 of 20 cases; unknown without samples."],
+	["live_samples", "EVERY", "Live blocks that stand for others, since allocations were sampled when they were made; 0 if every block was counted."],
+	["live_error", "EVERY", "Per cent by which the live bytes may be off for that reason, in 19 of 20 cases; 0 if every block was counted."],
 	["processes", "FAMILY", "Processes of the family that know the location; for a group, those that know the one that most know."],
 	["kind", "KINDS", "What most of the live bytes are of, and how much of them; estimated from samples, and unknown without any."],
 	["kind_samples", "KINDS", "Samples that the kind rests on."],

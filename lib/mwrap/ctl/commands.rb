@@ -231,6 +231,26 @@ module Mwrap
           ONE_OF_FAMILY, TOKEN_FILE
         ]
       ),
+      Command.new(
+        name: "exact", arguments: "SOCKET",
+        summary: "count every block from now on, in a process that samples allocations",
+        about: <<~TEXT,
+          Ends the sampling of the option counts:sampled in the running process. What lives
+          stays in the table as an estimate; every block from now on is counted.
+        TEXT
+        forms: { "SOCKET" => SOCKET },
+        options: [*OF_A_SERVER]
+      ),
+      Command.new(
+        name: "sampled", arguments: "SOCKET",
+        summary: "sample allocations from now on, in a process that counts every block",
+        about: <<~TEXT,
+          Makes tracking cheaper in the running process: a few blocks stand for all from now
+          on, and all figures are estimates.
+        TEXT
+        forms: { "SOCKET" => SOCKET },
+        options: [*OF_A_SERVER]
+      ),
       *RECORD_COMMANDS,
       *ATTACH_COMMANDS
     ].freeze

@@ -122,6 +122,29 @@ void mw_page_pause(struct mw_call *call)
 		"Tracking is off; what is live stays known, and its frees are counted.");
 }
 
+void mw_page_exact(struct mw_call *call)
+{
+	if (!call->api->count(true, 0)) {
+		mw_reply(call, 503, "nothing is tracked in this process");
+		return;
+	}
+	mw_site_event(call->req->site, "exact", NULL);
+	mw_done(call, "exact: every block is counted from now on; what lived before stays an estimate",
+		"Every block is counted from now on. What lived before stays an estimate.");
+}
+
+void mw_page_sampled(struct mw_call *call)
+{
+	if (!call->api->count(false, 0)) {
+		mw_reply(call, 503,
+			 "allocations can't be sampled now: a recording is running, or a thread is still inside the tracker: try again");
+		return;
+	}
+	mw_site_event(call->req->site, "sampled", NULL);
+	mw_done(call, "sampled: allocations are sampled from now on; all figures are estimates",
+		"Allocations are sampled from now on. All figures are estimates.");
+}
+
 void mw_page_resume(struct mw_call *call)
 {
 	call->api->pause(false);

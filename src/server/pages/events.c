@@ -31,6 +31,9 @@ void mw_event_point(struct mw_buf *b, void *ctx, double t)
 	mw_json_u64(b, "generation", stats.generation);
 	mw_json_u64(b, "bt", stats.bt);
 	mw_json_bool(b, "paused", stats.paused);
+	mw_json_bool(b, "sampled", stats.sampled);
+	mw_json_u64(b, "live_samples", stats.live_samples);
+	mw_json_u64(b, "live_error", stats.live_error);
 	mw_json_u64(b, "overruns", stats.overruns);
 	mw_json_open(b, "warnings", '[');
 	if (!b->failed)

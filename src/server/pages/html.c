@@ -108,7 +108,7 @@ static void callers_now(struct mw_buf *b, void *ctx)
 void mw_html_controls(struct mw_buf *b, void *ctx)
 {
 	const struct mw_call *call = ctx;
-	bool paused = call->api->paused();
+	bool paused = call->api->paused(), sampled = mw_call_stats(ctx)->sampled;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = call->req->base },
 		{ .name = "pause", .text = paused ? "resume" : "pause" },
@@ -116,6 +116,12 @@ void mw_html_controls(struct mw_buf *b, void *ctx)
 		  .text = paused ? "What is allocated from now on is counted again" :
 				   "What is allocated until tracking is resumed isn't counted; frees of what is known are" },
 		{ .name = "pause_label", .text = paused ? "Resume tracking" : "Pause tracking" },
+		{ .name = "counts", .text = sampled ? "exact" : "sampled" },
+		{ .name = "counts_title",
+		  .text = sampled ?
+				  "Every block is counted from then on; what lives now stays an estimate" :
+				  "A few blocks stand for all from then on: that costs less, and all figures are estimates" },
+		{ .name = "counts_label", .text = sampled ? "Count exactly" : "Sample" },
 		{ .name = "callers", .fill = callers_now, .ctx = ctx },
 	};
 
@@ -164,6 +170,9 @@ void mw_warnings(const struct mw_stats *s, void (*say)(void *ctx, const char *te
 
 	if (s->paused)
 		say(ctx, "Tracking is paused: what is allocated now isn\xe2\x80\x99t counted.");
+	if (s->sampled)
+		say(ctx, "Allocations are sampled: all figures are estimates. \xe2\x80\x9c"
+			 "Count exactly\xe2\x80\x9d counts every block from then on.");
 	if (s->memory_max && (s->locations_full || s->records_full || s->threads_full))
 		say(ctx, "The tracker\xe2\x80\x99s memory is at the ceiling that memory_max sets.");
 	if (s->locations_full)
@@ -197,7 +206,9 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	bool bytes = s->life_unit && !strcmp(s->life_unit, "bytes");
 
 	mw_buf_str(b, "<ul class=\"facts\">\n");
-	fact(b, "Live", s->live_bytes, true);
+	fact(b, s->live_samples ? "Live \xe2\x89\x88" : "Live", s->live_bytes, true);
+	if (s->live_samples)
+		fact(b, "\xc2\xb1", s->live_error, true);
 	fact(b, "in blocks", s->live, false);
 	if (s->before_bytes)
 		fact(b, "before the start", s->before_bytes, true);

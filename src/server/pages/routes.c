@@ -22,7 +22,8 @@ enum {
 	HEAP = MW_ROUTE_HEAP,
 	QUERY = MW_ROUTE_QUERY,
 	FORMS = MW_ROUTE_FORMS,
-	SITE = MW_ROUTE_SITE
+	SITE = MW_ROUTE_SITE,
+	EXACT = MW_ROUTE_EXACT
 };
 
 static const struct mw_route routes[] = {
@@ -200,6 +201,11 @@ static void answer(struct mw_call *call, const struct mw_route *r)
 
 	if (r->flags & SITE && !mw_has_site(call))
 		return;
+	if (r->flags & EXACT && mw_call_stats(call)->sampled) {
+		mw_reply(call, 409,
+			 "allocations are sampled, so most blocks aren't known: exact counting is off: POST /exact or mwrapctl exact turns it on");
+		return;
+	}
 	if (r->flags & (QUERY | FORMS))
 		bad = mw_params_parse(&call->params, call->req->query, &call->why);
 	if (!bad && r->flags & FORMS)

@@ -38,7 +38,8 @@ enum {
 	MW_ROUTE_HEAP = 512,
 	MW_ROUTE_QUERY = 1024,
 	MW_ROUTE_FORMS = 2048,
-	MW_ROUTE_SITE = 4096
+	MW_ROUTE_SITE = 4096,
+	MW_ROUTE_EXACT = 8192
 };
 
 /* What /all/ answers. */

@@ -80,6 +80,11 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	mw_json_bool(b, "\nrecords_full", s.records_full);
 	mw_json_bool(b, "\nthreads_full", s.threads_full);
 	mw_json_bool(b, "\npaused", s.paused);
+	mw_json_str(b, "\ncounts", s.sampled ? "sampled" : "exact");
+	mw_json_known(b, "\nsample_rate", s.sample_rate, s.sampled);
+	mw_json_bool(b, "\nestimated", s.live_samples != 0 || s.sampled);
+	mw_json_u64(b, "\nlive_samples", s.live_samples);
+	mw_json_u64(b, "\nlive_error", s.live_error);
 	mw_json_u64(b, "\ntotal", s.total);
 	mw_json_u64(b, "\nallocations", s.allocations);
 	mw_json_u64(b, "\nfreed", s.freed);

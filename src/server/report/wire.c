@@ -7,13 +7,14 @@
 
 #include "shared/sys/namespace.h"
 
-#define VERSION "mwrap table 7"
+#define VERSION "mwrap table 8"
 
 /* The one list of the fields of a row and of a process that travel, in order. */
 /* clang-format off */
 #define ROW_FIELDS(X)                                                               \
 	X(total) X(allocations) X(frees) X(freed) X(life_sum) X(life_max)           \
-	X(live_bytes) X(live) X(overruns) X(overrun_size)                           \
+	X(live_bytes) X(live) X(live_samples) X(live_variance)                      \
+	X(overruns) X(overrun_size)                                                 \
 	X(objects) X(object_bytes) X(object_samples) X(object_variance)             \
 	X(fork_baseline.total) X(fork_baseline.allocations) X(fork_baseline.frees)  \
 	X(fork_baseline.freed) X(fork_baseline.life_sum) X(at)
@@ -21,8 +22,9 @@
 	X(total) X(allocations) X(freed) X(frees) X(live_bytes) X(live)             \
 	X(locations) X(locations_max) X(retired) X(generation) X(tracker_bytes)     \
 	X(memory_max) X(lost) X(overruns) X(double_frees) X(unknown_frees)          \
-	X(heap_bytes) X(resets) X(stacks_rate) X(stacks)
-#define STATS_FLAGS(X) X(locations_full) X(records_full) X(threads_full) X(paused) X(heap_known)
+	X(heap_bytes) X(resets) X(stacks_rate) X(stacks)                            \
+	X(sample_rate) X(live_samples) X(live_error)
+#define STATS_FLAGS(X) X(locations_full) X(records_full) X(threads_full) X(paused) X(sampled) X(heap_known)
 /* clang-format on */
 
 /* --- writing ----------------------------------------------------------------- */

@@ -23,10 +23,17 @@ GET_UINT(max_life, life_max)
 GET_UINT(objects, objects)
 GET_UINT(object_bytes, object_bytes)
 GET_UINT(object_samples, object_samples)
+GET_UINT(live_samples, live_samples)
 GET_UINT(processes, processes)
 GET_UINT(kind_samples, kind_samples)
 GET_UINT(count, overruns)
 GET_UINT(last_size, overrun_size)
+
+/* Per cent: two standard deviations of what has this variance. */
+static uint64_t per_cent_off(uint64_t variance, double of)
+{
+	return (uint64_t)(200 * mw_root((double)variance) / of + 0.5);
+}
 
 static void get_growth(const struct mw_row *r, struct mw_cell *c)
 {
@@ -48,11 +55,18 @@ static void get_location(const struct mw_row *r, struct mw_cell *c)
 	c->u = r->location_len;
 }
 
+static void get_live_error(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = r->live_bytes || !r->live_samples ? MW_CELL_UINT : MW_CELL_NONE;
+	if (r->live_samples && r->live_bytes)
+		c->u = per_cent_off(r->live_variance, (double)r->live_bytes / 1024);
+}
+
 static void get_object_error(const struct mw_row *r, struct mw_cell *c)
 {
 	c->kind = r->objects ? MW_CELL_UINT : MW_CELL_NONE;
 	if (r->objects) /* two standard deviations */
-		c->u = (uint64_t)(200 * mw_root((double)r->object_variance) / (double)r->objects + 0.5);
+		c->u = per_cent_off(r->object_variance, (double)r->objects);
 }
 
 static void get_kind(const struct mw_row *r, struct mw_cell *c)

@@ -47,6 +47,8 @@ void mw_row_add(struct mw_row *sum, const struct mw_row *r)
 	sum->fork_baseline.life_sum = mw_sum_u64(sum->fork_baseline.life_sum, r->fork_baseline.life_sum);
 	sum->objects = mw_sum_u64(sum->objects, r->objects);
 	sum->object_bytes = mw_sum_u64(sum->object_bytes, r->object_bytes);
+	sum->live_samples = mw_sum_u64(sum->live_samples, r->live_samples);
+	sum->live_variance = mw_sum_u64(sum->live_variance, r->live_variance);
 	sum->object_samples = mw_sum_u64(sum->object_samples, r->object_samples);
 	sum->object_variance = mw_sum_u64(sum->object_variance, r->object_variance);
 	if (r->processes > sum->processes)

@@ -8,8 +8,8 @@ static void change(const void *p, uint8_t by)
 {
 	uint8_t *at = mw_noticed_at(p), is = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-	while (is != UINT8_MAX && !__atomic_compare_exchange_n(at, &is, (uint8_t)(is + by), false, __ATOMIC_RELAXED,
-							       __ATOMIC_RELAXED))
+	while (is != UINT8_MAX && !__atomic_compare_exchange_n(at, &is, (uint8_t)(is + by), false,
+							       __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 

@@ -22,10 +22,13 @@
 #include "tracker/caller/ruby/majors.h"
 #include "tracker/caller/ruby/state.h"
 #include "tracker/real/real.h"
+#include "shared/sys/root.h"
 #include "tracker/table/generation.h"
 #include "tracker/track/object.h"
 #include "tracker/track/overrun.h"
+#include "tracker/track/events.h"
 #include "tracker/track/sample.h"
+#include "tracker/track/sampled.h"
 #include "tracker/track/track.h"
 
 static const struct mw_options *api_options(void)
@@ -224,6 +227,21 @@ static bool api_paused(void)
 	return mw_get(&mw_paused);
 }
 
+static bool api_count(bool exactly, uint64_t rate)
+{
+	bool done = true;
+
+	if (mw_life != MW_ON || (!exactly && mw_get(&mw_events_on)))
+		return false;
+	mw_quiet_enter();
+	if (exactly)
+		mw_counts_exactly();
+	else
+		done = mw_counts_sample(rate);
+	mw_quiet_leave();
+	return done;
+}
+
 static void api_stats(struct mw_stats *out)
 {
 	struct mw_row sum = { 0 };
@@ -257,6 +275,10 @@ static void api_stats(struct mw_stats *out)
 	out->records_full = mw_get(&mw_records_full);
 	out->threads_full = mw_get(&mw_shards_full);
 	out->paused = mw_get(&mw_paused);
+	out->sampled = mw_get(&mw_sampled);
+	out->sample_rate = out->sampled ? mw_counts_rate() : 0;
+	out->live_samples = sum.live_samples;
+	out->live_error = (uint64_t)(2 * 1024 * mw_root((double)sum.live_variance));
 	out->lost = mw_get(&mw_lost);
 	out->stacks_rate = mw_sampling_rate();
 	out->stacks_ns = mw_sampling_ns();
@@ -334,6 +356,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.learn_code = mw_ruby_learn_code,
 	.pause = mw_pause,
 	.paused = api_paused,
+	.count = api_count,
 	.set_bt = api_set_bt,
 	.set_stacks = api_set_stacks,
 	.quiet_enter = mw_quiet_enter,

@@ -19,6 +19,7 @@
 #include "shared/sys/clock.h"
 #include "shared/sys/log.h"
 #include "shared/sys/own_descriptors.h"
+#include "tracker/base/noticed.h"
 #include "tracker/base/own_thread.h"
 #include "shared/sys/sys.h"
 #include "shared/sys/times.h"
@@ -291,6 +292,10 @@ void mw_recorder_start(void)
 
 	if (!mw_options.trace_path || mw_life != MW_ON || !mw_may_have_threads())
 		return;
+	if (mw_options.sampled) {
+		mw_log("trace_path: with counts:sampled most calls aren't seen: no recording is made");
+		return;
+	}
 	mw_quiet_enter();
 	named = mw_named();
 	set_how(&(struct mw_record_how){ .path = mw_options.trace_path,
@@ -418,6 +423,11 @@ bool mw_recorder_begin(const struct mw_record_how *h, char *err)
 
 	if (mw_life != MW_ON) {
 		snprintf(err, MW_ERROR_MAX, "nothing is tracked in this process");
+		return false;
+	}
+	if (mw_get(&mw_sampled)) {
+		snprintf(err, MW_ERROR_MAX,
+			 "the recording: most calls aren't seen while allocations are sampled: run mwrapctl exact first");
 		return false;
 	}
 	if (__atomic_exchange_n(&starting, 1, __ATOMIC_ACQUIRE)) {

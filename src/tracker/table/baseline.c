@@ -166,6 +166,8 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	/* a writer may be between two counters: the difference may be negative, and shows as 0 */
 	r->live += live > 0 ? (uint64_t)live : 0;
 	r->live_bytes += bytes > 0 ? (uint64_t)bytes : 0;
+	r->live_samples += s->samples;
+	r->live_variance += s->variance;
 	if (o) {
 		r->overruns += __atomic_load_n(&o->count, __ATOMIC_ACQUIRE);
 		r->overrun_size = mw_get(&o->last_size);

@@ -35,6 +35,7 @@ static void sum_of(struct mw_sum *sum, uint32_t id)
 		if (mw_get(&w->id) == id)
 			mw_sum_caller(sum, w);
 	mw_sum_flushed_allocs(sum, id);
+	mw_sum_sampled(sum, id, id + 1);
 }
 
 bool mw_row_find(const char *location, size_t n, struct mw_row *row)

@@ -4,7 +4,11 @@
 #include "tracker/base/noticed.h"
 #include "tracker/base/arena.h"
 
-enum { SETS = 6, WAYS = 4, LEAST_BITS = 10 }; /* the first set takes 64 KiB, of which only pages in use are touched */
+enum {
+	SETS = 6,
+	WAYS = 4,
+	LEAST_BITS = 10
+}; /* the first set takes 64 KiB, of which only pages in use are touched */
 
 struct entry {
 	uintptr_t block; /* 0: free. Release once it is free again */
@@ -31,8 +35,8 @@ static struct bucket *made(int set)
 	if (is)
 		return is;
 	new = mw_arena_grow(bytes, MW_ARENA_RECORD);
-	if (new &&
-	    !__atomic_compare_exchange_n(&sets[set], &none, new, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	if (new && !__atomic_compare_exchange_n(&sets[set], &none, new, false, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED))
 		mw_arena_unmap(new, bytes);
 	return __atomic_load_n(&sets[set], __ATOMIC_ACQUIRE);
 }
@@ -51,8 +55,9 @@ static bool put_into(struct bucket *b, int set, const void *p, uint64_t value)
 		struct entry *e = entry_of(b, set, p, way);
 		uintptr_t none = 0;
 
-		if (mw_get(&e->block) || !__atomic_compare_exchange_n(&e->block, &none, (uintptr_t)p, false,
-								      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (mw_get(&e->block) ||
+		    !__atomic_compare_exchange_n(&e->block, &none, (uintptr_t)p, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
 			continue;
 		__atomic_store_n(&e->value, value, __ATOMIC_RELEASE);
 		return true;

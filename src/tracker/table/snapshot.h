@@ -23,7 +23,12 @@
 struct mw_sum {
 	struct mw_counters c;
 	uint32_t life_max; /* of the present tenant since the last reset */
+	uint32_t samples; /* live blocks that stand for others (sampled_blocks.h) */
+	uint64_t variance; /* of live bytes for that reason, in KiB squared */
 };
+
+/* Adds what sampled blocks make uncertain to the sums of the ids from `from` to before `to`. */
+void mw_sum_sampled(struct mw_sum *sums, uint32_t from, uint32_t to);
 
 void mw_reading_lock(void);
 void mw_reading_unlock(void);

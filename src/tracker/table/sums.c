@@ -2,6 +2,7 @@
 /* sums.c - what each location counted, over all threads; see snapshot.h. */
 #include <string.h>
 
+#include "sampled_blocks.h"
 #include "snapshot.h"
 
 /* max: with its epoch */
@@ -52,6 +53,36 @@ void mw_sum_caller(struct mw_sum *sum, const struct mw_caller *w)
 {
 	sum->c.bytes += mw_get(&w->bytes);
 	sum->c.allocs += mw_get(&w->allocs);
+}
+
+struct sampled_sums {
+	struct mw_sum *sums;
+	uint32_t from, to;
+};
+
+/*
+ * A block of n bytes that stands for `count` was chosen with a chance of 1 in `count`, about: so its part of the sum
+ * has the variance n * n * count * (count - 1).
+ */
+static void add_sampled(const void *p, const struct mw_sampled_block *b, void *ctx)
+{
+	const struct sampled_sums *s = ctx;
+	const struct mw_record *r = mw_record_at(mw_ref_index(b->ref));
+	uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE);
+	uint32_t id = mw_callsite_shown((uint32_t)where & MW_CS_MASK), size = mw_get(&r->size);
+	double kib = (double)mw_size_decode(size < MW_SIZE_HUGE ? size : MW_SIZE_HUGE - 1) / 1024;
+
+	if (!mw_record_is(where, p) || id < s->from || id >= s->to)
+		return;
+	s->sums[id - s->from].samples++;
+	s->sums[id - s->from].variance +=
+		(uint64_t)(kib * kib * (double)b->count * ((double)b->count - 1) + 0.5);
+}
+
+void mw_sum_sampled(struct mw_sum *sums, uint32_t from, uint32_t to)
+{
+	if (mw_sampled_live())
+		mw_sampled_each(add_sampled, &(struct sampled_sums){ sums, from, to });
 }
 
 /* Adds one shard's slots for the ids from `from` to before `to`. */
@@ -110,8 +141,10 @@ struct mw_sum *mw_sums(uint32_t *end)
 	mw_gate_close();
 	*end = mw_callsites_end();
 	sums = mw_arena_lend(*end * sizeof(*sums));
-	if (sums)
+	if (sums) {
 		sum_up(sums + 1, 1, *end);
+		mw_sum_sampled(sums + 1, 1, *end);
+	}
 	mw_gate_open();
 	mw_shards_trim();
 	mw_arena_hide();

@@ -25,7 +25,8 @@ static bool alone(void)
 }
 
 /* A part: the thread is busy for a moment only. */
-static void some(struct mw_shard *t, uint32_t from, uint32_t to, void (*each)(struct mw_shard *, const void *, struct mw_dismissed *))
+static void some(struct mw_shard *t, uint32_t from, uint32_t to,
+		 void (*each)(struct mw_shard *, const void *, struct mw_dismissed *))
 {
 	MW_GUARD(t);
 	mw_shard_renew(t);
@@ -40,7 +41,8 @@ static void some(struct mw_shard *t, uint32_t from, uint32_t to, void (*each)(st
 	}
 }
 
-bool mw_each_alone(void (*each)(struct mw_shard *t, const void *p, struct mw_dismissed *), void (*last)(void))
+bool mw_each_alone(void (*each)(struct mw_shard *t, const void *p, struct mw_dismissed *),
+		   void (*last)(void))
 {
 	struct mw_shard *t = mw_state();
 	bool is;

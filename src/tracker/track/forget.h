@@ -13,7 +13,8 @@ struct mw_shard;
  * called before they come in again; it may be NULL. In a thread that has its state, in quiet or not; takes
  * mw_rebasing_lock. False: a thread is within the tracker and doesn't get on, and nothing is changed.
  */
-bool mw_each_alone(void (*each)(struct mw_shard *t, const void *p, struct mw_dismissed *), void (*last)(void));
+bool mw_each_alone(void (*each)(struct mw_shard *t, const void *p, struct mw_dismissed *),
+		   void (*last)(void));
 /*
  * Counts every live block as freed: what was live when tracking stopped may be gone when it starts again. No call
  * leads to a hook then, but the app may have copied a hook's address.

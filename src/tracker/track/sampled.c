@@ -6,18 +6,21 @@
 #include "forget.h"
 #include "sample.h"
 #include "shared.h"
-#include "shared/options/options.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/table/generation.h"
 #include "tracker/table/sampled_blocks.h"
 
-enum { STARTING_STEP = 8192 }; /* bytes between two looks at a Ruby that is starting */
+enum {
+	RATE = 512 << 10, /* bytes from sample to sample, without stacks */
+	STARTING_STEP = 8192 /* bytes between two looks at a Ruby that is starting */
+};
 
 #define EXACT { MW_OWN_LARGE_LEAST, (size_t)INT32_MAX + 1, INT32_MAX, 1 }
 struct mw_least mw_least = EXACT;
 uint64_t mw_sampled_bytes;
 
-_Static_assert((size_t)MW_STEP <= MW_OWN_LARGE_LEAST, "what is left of a counter passes no call that is counted exactly");
+_Static_assert((size_t)MW_STEP <= MW_OWN_LARGE_LEAST,
+	       "what is left of a counter passes no call that is counted exactly");
 
 /* --- a sample ------------------------------------------------------------------------ */
 
@@ -37,7 +40,8 @@ static void forget_stale(struct mw_shard *t, const void *p)
 
 static void note(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
-	uint32_t id = mw_locate(t, caller), generation = mw_generation(t), size = mw_size_encode(n), ref = 0;
+	uint32_t id = mw_locate(t, caller), generation = mw_generation(t), size = mw_size_encode(n),
+		 ref = 0;
 	uint32_t count = mw_sample_stands_for(t, n);
 	struct mw_record *r = size != MW_SIZE_NONE ? mw_spare_take(t, &ref) : NULL;
 
@@ -85,7 +89,7 @@ uint64_t mw_counts_rate(void)
 
 	if (!is)
 		is = mw_sampling_rate();
-	return is ? is : MW_STACKS_RATE;
+	return is ? is : RATE;
 }
 
 /* Frees of these go past the filter, but for those that the real allocator doesn't know. */
@@ -110,7 +114,8 @@ static uint32_t stands_for(struct mw_shard *t, const struct mw_dismissed *d)
 /* The sums stay what they were, about: a block that is dropped was never allocated. */
 static void thin(struct mw_shard *t, const void *p, struct mw_dismissed *d)
 {
-	uint32_t id = (uint32_t)d->where & MW_CS_MASK, was = mw_sampled_take(p); /* a sample of an earlier time */
+	uint32_t id = (uint32_t)d->where & MW_CS_MASK,
+		 was = mw_sampled_take(p); /* a sample of an earlier time */
 	uint32_t had = was ? was : 1, count = was ? was : stands_for(t, d);
 	uint64_t size = mw_size_decode(d->size);
 
@@ -155,17 +160,16 @@ bool mw_counts_sample(uint64_t rate)
 	return done;
 }
 
-bool mw_counts_exact(void)
+void mw_counts_exactly(void)
 {
 	static const struct mw_least exact = EXACT;
 
 	if (!mw_get(&mw_sampled))
-		return false;
+		return;
 	mw_set(&mw_sampled, false);
 	mw_tails_expect(true);
 	mw_set(&mw_least.malloc, exact.malloc);
 	mw_set(&mw_least.calloc, exact.calloc);
 	mw_set(&mw_least.realloc, exact.realloc);
 	mw_set(&mw_least.free, exact.free);
-	return true;
 }

@@ -12,7 +12,7 @@
  *
  * A process may go from one to the other. What lived before has no tail, or one that leads nowhere (mw_unseen).
  *
- * Locks: none. mw_counts_exact, mw_counts_sample: one thread at a time, in quiet, with its state; in no signal handler.
+ * Locks: none. mw_counts_exactly, mw_counts_sample: one thread at a time, in quiet, with its state; in no signal handler.
  */
 #pragma once
 
@@ -55,14 +55,12 @@ MW_INLINE bool mw_sampled_passes(size_t n)
 /* The allocation of p took the counter below zero. t is busy. */
 void mw_sampled_step(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
 
-/*
- * From here on every block is counted. False: it was so.
- */
-bool mw_counts_exact(void);
+/* From here on every block is counted. */
+void mw_counts_exactly(void);
 /*
  * From here on allocations are sampled. Of the live blocks each stays as a sample by chance, so that the sums stay
  * what they were, about. False: a thread within the tracker doesn't get on, and nothing is changed. rate: mean bytes
- * from sample to sample; 0: that of the stacks, or MW_STACKS_RATE without any.
+ * from sample to sample; 0: that of the stacks, or 512 KiB without any.
  */
 bool mw_counts_sample(uint64_t rate);
 /* Bytes from sample to sample now. */

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "shared/sys/border.h"
+#include "tracker/base/noticed.h"
 #include "tracker/real/musl.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"

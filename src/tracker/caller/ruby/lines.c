@@ -210,10 +210,12 @@ static bool code_is_a_block;
 /* So many instructions have just the room of a block that was made for them. */
 static bool fits(uintptr_t iseq, const void *code)
 {
-	size_t bytes = MW_AT(uint32_t, MW_AT(uintptr_t, iseq, mw_ruby_body), MW_BODY_SIZE) * sizeof(uintptr_t);
+	size_t bytes =
+		MW_AT(uint32_t, MW_AT(uintptr_t, iseq, mw_ruby_body), MW_BODY_SIZE) * sizeof(uintptr_t);
 	size_t room = mw_usable(code);
 
-	return room >= bytes && room - bytes < MISFIT + bytes / 4; /* size classes are up to a quarter apart */
+	return room >= bytes &&
+	       room - bytes < MISFIT + bytes / 4; /* size classes are up to a quarter apart */
 }
 
 /* Where blocks have no tail, their size has to do: of several in a row, by chance of none. */
