@@ -155,6 +155,10 @@ check-allocators: all check-programs
 	$(Q)'$(RUBY)' -r./t/lib/allocators -e 'Allocators.each { |_, path, package| puts path || abort("install #{package}") }' | \
 		while read -r a; do echo "On $$a"; HAZARDS_ON=$$a prove $(PROVE_FLAGS) t/hazards/*.t </dev/null || exit 1; done
 
+# make check-sampled: runs the hazards' tests while allocations are sampled, natively and tracked
+check-sampled: all check-programs
+	$(Q)HAZARDS_SAMPLED=4096 prove $(PROVE_FLAGS) t/hazards/*.t </dev/null
+
 # make planted: a tracker in which t/planted.t plants wrong offsets of Ruby's structures (t/planted/plant.h). The real
 # tracker has no switch for that
 PLANTED := $(B)/planted/libmwrap.so

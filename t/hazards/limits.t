@@ -157,6 +157,7 @@ class LimitHazards < Minitest::Test
   end
 
   def test_rlimit_fsize_cuts_off_the_dump
+    of_exact_counts
     script = "$kept = Array.new(100) { 'k' * 5000 }\nputs 1\n"
     limit = { rlimit_fsize: [4096, 4096] }
     twice_ruby(script, counts: false, dump: nil, options: ->(d) { "dump_path:#{d}/dump" }, said: /dump_path .*: File too large/, **limit)

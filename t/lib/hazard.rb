@@ -19,6 +19,14 @@ module Hazard
   # make check-allocators: the library of an allocator beneath every program, natively and tracked.
   ALLOCATOR = ENV["HAZARDS_ON"]
 
+  # make check-sampled: bytes from sample to sample, while every program's allocations are sampled.
+  SAMPLED = ENV["HAZARDS_SAMPLED"]&.then { |n| Integer(n) }
+
+  # For what only exact counting knows.
+  def of_exact_counts
+    skip "of exact counts" if SAMPLED
+  end
+
   FIGURES = %i[allocations frees total live live_bytes growth].freeze
 
   # For what holds of the C library's malloc only, or of an allocator that the test chooses.
@@ -59,7 +67,8 @@ module Hazard
       vars = { "DIR" => "#{dir}/own", "OPEN_FILES" => "#{dir}/open", "LD_PRELOAD" => chain.join(":") }
       options = options.call("#{dir}/own") if options.respond_to?(:call)
       dump &&= "dump_path:#{dir}/dumps/%p,dump_format:tsv"
-      vars["MWRAP"] = [*options, *dump].join(",") if tracked
+      sampled = "counts:sampled,sample:#{SAMPLED}" if SAMPLED
+      vars["MWRAP"] = [*options, *sampled, *dump].join(",") if tracked
       run = run_command(*cmd.map { |c| c.gsub("%DIR%", dir) }, env: vars.merge(env), **spawn)
       [run.stdout, run.stderr].each { |s| s.gsub!(dir, "DIR") }
       dumps = Dir["#{dir}/dumps/*"].to_h { |f| [File.basename(f).to_i, MwrapTest::Dump.tsv(File.binread(f)).flatten] }
@@ -116,6 +125,7 @@ module Hazard
     tracked.stdout.scan(/^(?:# (\d+) )?expect (\S+)((?: -?\d+){6})$/) do |pid, function, figures|
       rows = tracked.dumps[pid ? pid.to_i : tracked.pid] or flunk "#{function} has no dump: #{tracked.dumps.keys}"
       mine = rows.select { |r| r.location.include?("(#{function}+0x") }
+      next assert_estimates figures.split[FIGURES.index(:live_bytes)].to_i, mine, function if SAMPLED
       assert_equal figures.split.map(&:to_i), FIGURES.map { |c| mine.sum(&c) },
                    "#{function}: #{FIGURES.join(", ")}\n#{mine.map(&:inspect).join("\n")}"
     end
@@ -125,6 +135,12 @@ module Hazard
   def assert_adds_up(tracked)
     refute_empty tracked.dumps
     tracked.dumps.each_value { |rows| rows.each { |r| assert_equal r.allocations, r.frees + r.live, r.inspect } }
+  end
+
+  # A sum of estimates has a variance of SAMPLED times the true bytes at most. more: bytes that may be there besides.
+  def assert_estimates(bytes, rows, what, more = 0)
+    error = 6 * Math.sqrt(SAMPLED * bytes) + 6 * SAMPLED
+    assert_includes bytes - error..bytes + error + more, rows.sum(&:live_bytes), "#{what}: #{rows.map(&:inspect).join("\n")}"
   end
 
   # More than these may be allocated at the line by Ruby itself, but not much.
@@ -139,8 +155,9 @@ module Hazard
 
   def assert_kept_at(rows, line, n, size)
     at = rows.select { |r| r.location.end_with?("/script.rb:#{line}") }
-    assert_equal 1, at.size, "one row at line #{line}"
     bytes = n * (size + 1) # with the NUL
+    return assert_estimates bytes, at, line, 1 << 20 if SAMPLED
+    assert_equal 1, at.size, "one row at line #{line}"
     assert_operator at[0].live, :>=, n, at[0].inspect
     # what YJIT knows of a line's code is kept there, if all programs have it
     more = ENV["RUBY_YJIT_ENABLE"] == "1" ? 192 << 10 : 64 << 10

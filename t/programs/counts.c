@@ -161,7 +161,7 @@ static void lines(void)
 		return;
 	s = a->snapshot();
 	sum_at(s, "two_lines", &n);
-	if (n != 2)
+	if (n != 2 && !strstr(getenv("MWRAP"), "counts:sampled"))
 		say("NOT OK two lines have %zu rows\n", n);
 	a->snapshot_free(s);
 	say("# api 1\n");
