@@ -27,7 +27,7 @@ end
 def gauge(name, *rest) = metric(name, "GAUGE", *rest)
 def sum(expression) = "sum(#{expression})"
 def by_location(expression) = "sum by (location) (#{expression})"
-# What a gauge grows by a second, and a counter.
+# Growth a second, of a gauge and of a counter.
 def slope(name, *rest) = "deriv(#{gauge(name, *rest)}[15m])"
 def rate(name) = "rate(#{metric(name, "COUNTER")}[$__rate_interval])"
 def increase(name, span) = "increase(#{metric(name, "COUNTER")}[#{span}])"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# Who gets in: the token and its file, logging in and out, listening on other addresses, and
-# sockets that are opened up to a group. What must fail is access_attacks.t's.
+# Access: the token and its file, logging in and out, listening on other addresses, and
+# sockets that are opened up to a group. Attempts that must fail are access_attacks.t's.
 
 require_relative "lib/access"
 
@@ -371,7 +371,7 @@ class AccessSocketTest < Minitest::Test
     assert_equal [0o660, group[2].to_i], [mode(path), File.stat(path).gid]
   end
 
-  # Who isn't root can't try it as somebody else: there the modes above are what there is to see.
+  # Only root can try it as somebody else: for other users the modes above must do.
   def test_who_is_in_the_group_is_let_in
     return assert(!root?, "see test_modes_and_groups") unless root?
     group, user = 54_321, 54_322

@@ -45,7 +45,7 @@ class AccessAttacksTest < Minitest::Test
       assert_equal "Errno::EPERM", did
     end
     assert_equal 200, get("/").status
-    # what he made before is left alone, and told: neither followed nor given away
+    # a file that he made before is left alone, and told: neither followed nor given away
     File.write(path("precious"), "data", perm: 0o600)
     %w[q.lock r].each { |n| as_user(AccessTest::NOBODY, AccessTest::NOBODY) { File.symlink(path("precious"), path(n)) } }
     { "q" => /q\.lock/, "r" => /r: not a socket: / }.each do |n, why|
@@ -136,7 +136,7 @@ class AccessAttacksTest < Minitest::Test
     eventually("the right one again") { post("/login", form, "token=#{TOKEN}", at: f.port).status == 303 }
   end
 
-  # What one request showed is no good for the next one on the same connection.
+  # One request's token is no good for the next one on the same connection.
   def test_pipelining
     f = tcp
     head = "Host: localhost\r\n"
@@ -347,7 +347,7 @@ class AccessAttacksTest < Minitest::Test
     assert_includes get("/source?location=#{good}").body, "not to be seen"
     assert_includes get("/source?location=#{escape("/etc/passwd:1")}&location=#{good}").body, "not to be seen"
     assert_equal 200, get("/at/#{good}").status
-    # what is in the table is all there is: also when the file has become something else
+    # the table's locations are all there is: also when the file has become something else
     File.unlink(path("sub.rb"))
     File.symlink("/proc/self/environ", path("sub.rb"))
     r = JSON.parse(get("/source?location=#{good}").body)

@@ -8,7 +8,7 @@
 
 require_relative "lib/served"
 
-# What both tests ask of a process.
+# Both tests' questions to a process.
 module Agreement
   Row = Served::Row
   FORMS = %w[tsv csv json].freeze

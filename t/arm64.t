@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What has code of its own for arm64 compiles there, without a warning. `make check-arm64` runs it.
+# Files with code of their own for arm64 compile there, without a warning. `make check-arm64` runs it.
 
 require_relative "lib/tap"
 

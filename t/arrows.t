@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Which room of src/ may include which. Each folder of src/ is what is built, and its folders are rooms: what is built
+# The rooms that each room of src/ may include. Each folder of src/ is a product, and its folders are rooms: a product
 # includes shared/, memory/ and api/, and itself. In it data flows one way, so there is no cycle.
 
 require_relative "lib/c_tests"
@@ -80,7 +80,7 @@ planted = { "tracker/table/a.h" => "#include \"tracker/track/b.h\"\n", "tracker/
 is(wrong(crossings(planted)), ["tracker/table/a.h: tracker/table may not include tracker/track/b.h", "tracker/process/d.c: tracker/process may not include server/httpd/server.h"],
       "an arrow the wrong way is seen")
 
-# What is built includes itself, what is shared, and of another only the header that says what it offers.
+# A product includes itself and the shared rooms, and of another product only the header of its offer.
 built = ALLOWED.flat_map { |from, all| all.map { |to| [from, to] } }.reject do |from, to|
   tops = [from, to].map { |r| r[/\A\w+/] }
   tops.uniq.one? || %w[api shared memory].include?(tops[1]) || ONLY.key?([from, to])

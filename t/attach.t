@@ -61,7 +61,7 @@ module AttachTest
     end
   end
 
-  # What comes meanwhile has to wait until Ruby has compiled the file.
+  # A request that comes meanwhile has to wait until Ruby has compiled the file.
   def attach_while_a_file_is_compiled(gem: true)
     File.write(path("large.rb"), "if false\n#{"large(1, [2, '3'], 4 => 5)\n" * 40_000}end\n")
     a = ready("puts 'ready'\nload #{path("large.rb").dump} until IO.select([$stdin], nil, nil, 0)\nputs 'done'", gem: gem)
@@ -187,7 +187,7 @@ class AttachBySignalTest < Minitest::Test
     assert_includes seen, %("start":"#{child}-)
   end
 
-  # What Ruby itself has of malloc: up to 3.2 also the 32 MB that it reserves for young arrays.
+  # malloc's bytes for Ruby itself: up to 3.2 also the 32 MB that it reserves for young arrays.
   def bytes_of_ruby
     a = ready("puts 'ready'\n$stdin.read")
     assert_done ctl("attach", a.pid.to_s)
@@ -303,7 +303,7 @@ class AttachBySignalTest < Minitest::Test
     assert_done ctl("attach", a.pid.to_s)
   end
 
-  # What another user could have put there is never read.
+  # Files that another user could have put there are never read.
   def test_a_directory_and_files_that_are_not_private
     a = ready("puts 'ready'\n$stdin.each_line { puts Mwrap.tracking? }")
     dir = "/tmp/mwrap-#{Process.euid}"

@@ -149,7 +149,7 @@ class PageTest < Minitest::Test
     end
   end
 
-  # What can be seen first, the rest when no more is typed
+  # Rows in sight come first, the rest when no more is typed
   def test_rows_out_of_sight_have_time_while_somebody_types
     visit("--locations=500")
     count = js("document.querySelectorAll('#{ROWS}').length")
@@ -260,7 +260,7 @@ class PageTest < Minitest::Test
     @allowed = ["/live", "/history", "/verdict.json"]
   end
 
-  # What the table shows, as a file
+  # Saves the table as a file
   def assert_saves
     js(<<~JS)
       (() => { window.saved = null; URL.createObjectURL = (blob) => { blob.text().then((t) => { window.saved = t; }); return "data:,"; };

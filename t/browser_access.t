@@ -87,7 +87,7 @@ class BrowserAccessTest < Minitest::Test
     assert_equal "#{where}?limit=5", location
     go_to("#{origin}/login")
     log_in
-    wait_until("document.querySelector('h1')?.textContent === 'What is growing'")
+    wait_until("document.querySelector('h1')?.textContent === 'Growing locations'")
     assert_equal "/", location
   end
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What holds a location's blocks, in Chromium: looked up from the location's page and from the live page
+# The holders of a location's blocks, in Chromium: looked up from the location's page and from the live page
 # when somebody asks, and not before; and the link without scripts.
 require_relative "lib/browser"
 require_relative "lib/served"
@@ -52,7 +52,7 @@ class HoldersPageTest < Minitest::Test
     start
     open_page(at(3))
     wait_until("!!document.querySelector('.held button')")
-    assert_equal "What holds these blocks?", text(".held button")
+    assert_equal "Find holders", text(".held button")
     assert_empty asked
     assert js("document.querySelector('.held .scroll').hidden")
     look
@@ -113,7 +113,7 @@ class HoldersPageTest < Minitest::Test
     start
     open_page(at(3), scripts: false)
     refute js("!!document.querySelector('.held')")
-    assert_equal "What holds them", text(".holders a")
+    assert_equal "Holders of these blocks", text(".holders a")
     to_another_document { js("document.querySelector('.holders a').click()") }
     assert_includes texts("td").join(" "), "Registry::SESSIONS"
   end

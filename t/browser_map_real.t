@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# The memory map at /map in Chromium, of real processes: threads that keep one block in some hundred. What the page does
-# with a made-up map is browser_map.t's.
+# The memory map at /map in Chromium, of real processes: threads that keep one block in some hundred.
+# browser_map.t has the page with a made-up map.
 require_relative "lib/browser"
 require_relative "lib/served"
 require_relative "lib/runs_ctl"

@@ -3,7 +3,7 @@
 # frozen_string_literal: true
 #
 # The page that `mwrapctl flame` writes of a real process, opened from disk in Chromium once that process
-# has ended. What the graph does there with made-up stacks is browser_flame.t's.
+# has ended. browser_flame.t has the graph of made-up stacks.
 require_relative "lib/browser"
 require_relative "lib/served"
 

@@ -243,7 +243,7 @@ class NarrowTest < Minitest::Test
     wait_until("document.querySelector('.editor').hidden")
     refresh
     wait_until("document.querySelector('.open-editor')?.getAttribute('href') === 'txmt://open?url=file:///usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb&line=51'")
-    # what is no line of a file has no editor
+    # a location that is no line of a file has no editor
     js("location.hash = '#at=' + encodeURIComponent('(other)')")
     wait_until("document.querySelector('.place-links')?.textContent.includes('Copy location')")
     assert_nil text(".open-editor")

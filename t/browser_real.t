@@ -3,7 +3,7 @@
 # frozen_string_literal: true
 #
 # The page at / in a real browser, served by a real process: a Ruby app under bin/mwrap
-# that does what it is told, and the demo. What the page does with a made-up app is browser.t's.
+# that obeys the test, and the demo. browser.t has the page of a made-up app.
 require_relative "lib/browser"
 require_relative "lib/watcher"
 
@@ -232,7 +232,7 @@ class RealPageTest < Minitest::Test
     assert_match(/\A#at=[\w%.~!*'()-]+\z/, href)
     click("#{ROWS} td.location a")
     assert_one shown
-    # what is in the address opens it, too
+    # the address opens it, too
     js("history.replaceState(null, '', arguments[0])", href)
     refresh
     assert_one shown
@@ -334,7 +334,7 @@ class RealPageTest < Minitest::Test
     refute_equal app.pid, other.pid
     state_is "live"
     wait_until("document.querySelector('.process').textContent.includes(arguments[0])", "pid #{other.pid}")
-    assert_equal "Another process answers now: what is shown is new. Before it was pid #{app.pid}.", text(".said")
+    assert_equal "Another process answers now: all figures are new. Before it was pid #{app.pid}.", text(".said")
     first_is leak
     other.ask("leak 60")
     eventually("its blocks") { values("live").first >= 460 }
@@ -365,7 +365,7 @@ class RealPageTest < Minitest::Test
     app.ask("eval #{HOSTILE.keys[0].b.unpack1("H*")}")
     eventually("two seconds") { body("/").include?("<svg class=\"past\"") }
     open_page("#{origin}/", scripts: false)
-    assert_equal "What is growing", text("h1")
+    assert_equal "Growing locations", text("h1")
     assert_equal body("/verdict").lines(chomp: true)[0][/\A\w+/], text("main .verdict")[/\A\w+/]
     assert_match(/\ARSS and live memory over 1 minute; RSS from [\d.]+ MB to [\d.]+ MB\z/, js("document.querySelector('svg.past').getAttribute('aria-label')"))
     assert_equal 2, js("[...document.querySelectorAll('svg.past path')].filter((p) => p.getBBox().width > 800).length")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# The flame graph at /flame in Chromium, of a real process, and the control of exact callers. What the page
-# does with made-up stacks is browser_flame.t's.
+# The flame graph at /flame in Chromium, of a real process, and the control of exact callers.
+# browser_flame.t has the page with made-up stacks.
 require_relative "lib/browser"
 require_relative "lib/served"
 require_relative "lib/two_callers"
@@ -221,7 +221,7 @@ class RealFlameTest < Minitest::Test
     app.ask("100")
     live_page("#time=#{from}-#{to}")
     wait_until("document.querySelector('.headline a.callers')?.hidden === false")
-    assert_equal "who called what grew", text(".headline a.callers")
+    assert_equal "callers of the growth", text(".headline a.callers")
     click(".headline a.callers")
     wait_until("!!document.querySelector('.flame .top-frames tbody tr') && !document.querySelector('.flame[aria-busy]')")
     assert_equal "?by=growth&from=#{from}&to=#{to}", js("location.search")

@@ -219,7 +219,7 @@ class TestOfChains < Minitest::Test
     post("/reset")
     %w[once twice].each { |w| assert_equal "ok", app.ask(w) }
     assert_equal({ %w[leaf once ?] => 10, %w[leaf once twice] => 10 }, made_at("leaf"))
-    # what lives keeps its location, and is freed there
+    # a live block keeps its location, and is freed there
     assert_line post("/ctl?bt=0"), 200, /\Abt is 0$/
     assert_equal "ok", app.ask("once")
     assert_equal({ %w[leaf once ?] => 10, %w[leaf once twice] => 10, %w[leaf] => 10 }, made_at("leaf"))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What tests are run with says what is wrong: bin/check's output and exit status
+# The tests' runners report faults: bin/check's output and exit status
 # (t/lib/prove.sh), and make check-quick's (t/quick.sh).
 require_relative "lib/tap"
 

@@ -54,7 +54,7 @@ class CompareTest < Minitest::Test
 
   def between(query, at: "") = headed(body("#{at}/diff.tsv?#{query}"))
 
-  # What the table has now: [live_bytes, live, allocations, frees] by location without its address
+  # The table now: [live_bytes, live, allocations, frees] by location without its address
   def table(target = "/each/0.tsv")
     tsv(target).to_h { |r| [r.location.sub(/ \[0x\h+\]\z/, ""), [r.live_bytes, r.live, r.allocations, r.frees]] }
   end

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# completions.t - what bash, zsh and fish make of a line and a Tab, with doc/completions: for mwrap, MWRAP and mwrapctl.
+# completions.t - bash, zsh and fish complete a line at a Tab, with doc/completions: for mwrap, MWRAP and mwrapctl.
 # bash and zsh are asked as a user asks them, on a terminal; fish has a command for it.
 
 require_relative "lib/tap"
@@ -17,7 +17,7 @@ module Completions
   KEYS = Mwrap::Options::ALL.map(&:key)
   SECONDS = 120
 
-  # What is typed before a Tab => what is there afterwards, in every shell.
+  # The words before a Tab => the words after it, in every shell.
   SEVERAL = {
     "MWRAP=source:0,rea" => "MWRAP=source:0,read_only:",
     "MWRAP=listen:[::1]:80,rea" => "MWRAP=listen:[::1]:80,read_only:",
@@ -89,7 +89,7 @@ module Completions
 
     def type(text) = @input.write(text)
 
-    # What came up to a match of the pattern, and the match.
+    # The output up to a match of the pattern, and the match.
     def wait(pattern)
       said = +""
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + SECONDS
@@ -269,7 +269,7 @@ end
 class TestOfFish < Minitest::Test
   include Completions
 
-  # What it would offer for each line, without the descriptions.
+  # fish's offers for each line, without the descriptions.
   def fish(*lines)
     in_tmp do |dir|
       Dir.mkdir("#{dir}/some")

@@ -13,7 +13,7 @@ class ContributingTest < Minitest::Test
   PAGE = File.join(ROOT, "doc/contributing.md")
   RECIPES = ["column", "option", "route", "hook"].freeze
 
-  # What the recipes say to change: [file, text that is there, what goes before it].
+  # The changes that the recipes name: [file, text that is there, text that goes before it].
   # A file that is missing is made. When a file moves or changes, it is changed here and on the page.
   EDITS = {
     "column" => [
@@ -58,7 +58,7 @@ class ContributingTest < Minitest::Test
       C
     ]
   }.freeze
-  # What sees columns by their names: passes where there is one more, in the middle. t/agree.t and t/browser.t take longer.
+  # Tests that see columns by their names pass with one more in the middle. t/agree.t and t/browser.t take longer.
   OF_A_COLUMN = { "t/serves.t" => //, "t/httpd.t" => //, "t/soak.t" => /noticed/, "t/readme.t" => /columns/ }.freeze
   UNITS_OF_A_COLUMN = %w[test_report test_dump test_at test_escape test_kinds].freeze
   SCRIPTS_OF_A_COLUMN = %w[columns plot fit kinds state rows matches].freeze

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What tracking costs in instructions, which is the same in every run: counted by
+# Tracking's cost in instructions, which is the same in every run: counted by
 # callgrind in libmwrap.so alone, for a malloc and a free together (in Ruby: a string's,
 # with the malloc_usable_size that Ruby asks for). A change that makes them dearer
 # by more than 5 % must say so here, and one that makes them cheaper too.
@@ -63,9 +63,9 @@ class CostTest < Minitest::Test
     each_round(4_000, most) { |n| ours(RUBY, "--disable=gems", "-e", STRINGS, n.to_s, env: { "MWRAP" => "stacks:#{stacks}" }) }
   end
 
-  # What isn't sampled costs nothing more. Of samples there is one in 780 strings at 512k, where stacks:auto
+  # Strings between two samples cost nothing more. One in 780 is sampled at 512k, where stacks:auto
   # begins, and one in 100 at 64k, where it ends: with gcc 12 they make 5 and 30 instructions for each string. Chance
-  # decides how many samples there are: of 150,000 strings, 4.1 to 5.7 instructions were seen.
+  # decides the number of samples: 150,000 strings had 4.1 to 5.7 instructions each.
   def test_a_string_in_ruby
     off = a_string("off", 24_000)
     assert_cost :string, off
@@ -75,8 +75,8 @@ class CostTest < Minitest::Test
     assert_operator a_string("64k", 84_000), :<, off + 40
   end
 
-  # What the option bt adds to a string with so many callers (gcc 12, Ruby 3.1); with Ruby 4.0 41, 59 and 95 were
-  # counted. The stack is deeper than that. Other compilers make a little more or less of it.
+  # Instructions that the option bt adds to a string with so many callers (gcc 12, Ruby 3.1); with Ruby 4.0 they
+  # were 41, 59 and 95. The stack is deeper than that. Other compilers need a few more or less.
   CALLERS = { 2 => 39, 4 => 55, 8 => 88 }.freeze
 
   def test_a_string_with_callers

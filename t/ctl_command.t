@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# ctl_command.t - what a command of mwrapctl makes of its words: each form of arguments, options that take
+# ctl_command.t - a mwrapctl command reads its words: each form of arguments, options that take
 # numbers, lists or several values, the exit status, and the help (lib/mwrap/ctl/command.rb).
 
 require_relative "lib/tap"

@@ -93,7 +93,7 @@ class CtlMapTest < Minitest::Test
     assert_empty Dir.glob("x.{png,html}")
   end
 
-  # What isn't as it should be is told before anything is drawn.
+  # A wrong answer is reported before anything is drawn.
   def test_odd_answers
     good = { "id" => "1", "cells" => 5, "levels" => 1, "tile_cells" => 65_536, "page_bytes" => 4096, "panels" => [{ "cell" => 0, "cells" => 5, "resident_bytes" => 0, "live_bytes" => 0 }], "parts" => [] }
     bad = [{}, good.merge("parts" => [{}]), good.merge("cells" => -1), good.merge("tile_cells" => 0), good.merge("id" => "../x"), good.merge("levels" => 99),

@@ -266,7 +266,7 @@ class CtlReplayTest < Minitest::Test
     end
   end
 
-  # What it asks the tracker for; COMMAND's options are its own.
+  # The options that it gives the tracker; COMMAND's options are its own.
   def test_record
     show = ["record", "-o", "a,%p.mwtrace", "--max-size", "2m", "--seconds=5", "--full", "drop", "--clock", "fine", RUBY, "-e", "print ENV['MWRAP']", "--", "-h"]
     in_tmp do |dir|

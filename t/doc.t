@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# doc.t - what is made from the lists of options, of columns and of mwrapctl's commands is current, and the dashboard; the
+# doc.t - pages made from the lists of options, of columns and of mwrapctl's commands are current, and the dashboard; the
 # manuals are well formed and name every option, command and route; examples in the documents name options
 # that there are.
 
@@ -189,7 +189,7 @@ class TestOfManual < Minitest::Test
 
   def page = PAGE
 
-  # What the two of them say of a mistake.
+  # Both of them report a mistake.
   def test_mistakes_would_be_seen
     in_tmp do |dir|
       File.write("#{dir}/x.1", "#{File.read(PAGE)}.XX nonsense\n")

@@ -118,7 +118,7 @@ class FamiliesListenTest < Minitest::Test
     end
     assert_equal [app.pid, *workers].map(&:to_s).sort, all["mwrap_live_bytes"].samples.map { |s| s.labels["process"] }.sort
     assert_equal 401, get("/all/metrics", at: port).status
-    # what a worker has for itself is in the sum: a leak in it can be seen
+    # a worker's own memory is in the sum: a leak in it can be seen
     mine = eventually("all three in the sum") do
       rows = get("/all/each/0.tsv?q=family_server.rb", BEARER, at: port).body.lines.map { |l| l.chomp.split("\t") }
       at = rows[0].index("processes")
@@ -216,7 +216,7 @@ class FamiliesListenTest < Minitest::Test
     [a, b].each(&:finish)
   end
 
-  # What isn't a directory of this user's alone isn't used: the next place is.
+  # A directory that isn't this user's alone isn't used: the next place is.
   def test_a_directory_that_is_not_ours_alone
     Dir.mkdir(own)
     File.chmod(0o777, own)

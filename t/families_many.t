@@ -95,7 +95,7 @@ class FamiliesManyTest < Minitest::Test
     }
   end
 
-  # What is open but for the connection that asks, in no order.
+  # Open descriptors but for the connection that asks, in no order.
   def same(descriptors) = descriptors.map { |d| d[/\A(socket|pipe)/] || d }.tally
 
   # The tracker keeps 72 kB for each thread that there ever was at once. A slow machine may have more of the

@@ -96,7 +96,7 @@ class FamiliesPumaTest < Minitest::Test
       inherited = pids.map { |pid| fork_baseline(pid, at: yield(pid)) }
       all = table(sum, at: at)
       after = pids.map { |pid| table("/#{pid}/each/0.tsv", at: at) }
-      # who doesn't answer in time isn't in the sum, and what all were forked with says how many are
+      # a process that doesn't answer in time isn't in the sum; KEPT's row, inherited by all, says how many are
       whole = row(all, at_line(KEPT))["processes"] == pids.size
       [all, after.map { |t| by_place(t) }, inherited] if whole && before == after
     end
@@ -110,7 +110,7 @@ class FamiliesPumaTest < Minitest::Test
       parts = tables.filter_map.with_index { |t, i| [t[place], i.zero? ? [0, 0] : inherited[i].fetch(place, [0, 0])] if t[place] }
       [place, {
         "live_bytes" => parts.sum { |r, _| r["live_bytes"] }, "live" => parts.sum { |r, _| r["live"] },
-        # what a child inherited is its parent's
+        # a child's inherited memory is its parent's
         "total" => parts.sum { |r, b| r["total"] - b[0] }, "allocations" => parts.sum { |r, b| r["allocations"] - b[1] },
         "object_bytes" => parts.sum { |r, _| r["object_bytes"] }, "processes" => parts.size
       }]
@@ -172,7 +172,7 @@ class FamiliesPumaTest < Minitest::Test
         assert_operator pids.size, :<=, 6
         answering.each { |p| known[p["pid"]] = true unless p["owner"] }
         all = table("/all/each/0.tsv")
-        # what all have, since they inherited it: a sum of whole tables is a multiple
+        # all have this, since they inherited it: a sum of whole tables is a multiple
         kept = row(all, at_line(KEPT))
         one = row(table("/#{app.pid}/each/0.tsv"), at_line(KEPT))
         assert_equal kept["processes"] * one["live_bytes"], kept["live_bytes"]
@@ -218,7 +218,7 @@ class FamiliesPumaTest < Minitest::Test
     assert_equal "", app.stderr
   end
 
-  # Who has the path, sampled until the block is true: PIDs in turn, without repetitions.
+  # Owners of the path, sampled until the block is true: PIDs in turn, without repetitions.
   def owners_until
     pids = []
     eventually("an end of it") do

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Who called it, for the processes of a family: each by its number, and all of them as one, whose
-# frames are put together by their texts. What a broken answer of one does: t/unit/test_wire_stacks.c.
+# Callers, for the processes of a family: each by its number, and all of them as one, whose
+# frames are put together by their texts. A broken answer of one: t/unit/test_wire_stacks.c.
 require_relative "lib/served"
 require_relative "lib/go_pprof"
 require_relative "lib/two_callers"
@@ -106,8 +106,8 @@ class FamiliesStacksTest < Minitest::Test
       assert_equal 404, get("/all#{target}x").status, target
     end
     page = body("/all/flame")
-    ["data-base=\"/all\"", 'href="/all/debug/pprof/heap"', 'href="/all/flame" aria-current="page">Who called it</a>'].each { |s| assert_includes page, s }
-    assert_includes body("/all/at/#{escape(line)}"), "<a href=\"/all/flame?location=#{escape(line)}&amp;invert=1\">who called it</a>"
+    ["data-base=\"/all\"", 'href="/all/debug/pprof/heap"', 'href="/all/flame" aria-current="page">Flame graph</a>'].each { |s| assert_includes page, s }
+    assert_includes body("/all/at/#{escape(line)}"), "<a href=\"/all/flame?location=#{escape(line)}&amp;invert=1\">the flame graph</a>"
   end
 
   # The callers of all three, and the bytes of all three.
@@ -221,6 +221,6 @@ class FamiliesStacksTest < Minitest::Test
     refute_includes body("/all/each/0.tsv").lines[0], "kind"
     tree = all_at_once(pids) { JSON.parse(body("/all/flame.json?location=#{escape(line)}")) }
     assert_equal [row("/all/each/0.tsv")["live_bytes"].to_i, 0, 0, 1], [tree["total"], tree["samples"], tree["rate"], tree["depth"].max]
-    refute_includes body("/all/each/0"), "Who called it"
+    refute_includes body("/all/each/0"), ">Flame graph</a>"
   end
 end

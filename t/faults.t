@@ -4,8 +4,8 @@
 #
 # When calls fail beneath the tracker (t/preload/failing.c). Allocations: the
 # application sees each failure exactly where it would have, and nothing is lost
-# or counted twice, as a witness beneath confirms. What only the tracker and its
-# server call: one line on stderr at most, that feature is off, and the
+# or counted twice, as a witness beneath confirms. Calls of the tracker's and its
+# server's own: one line on stderr at most, that feature is off, and the
 # application runs to the same output and the same end.
 
 require_relative "lib/c_tests"
@@ -27,7 +27,7 @@ def failing(*argv, env: {}, **rest)
   [r, *seen]
 end
 
-# What faults.c says: calls, bytes, frees, bytes freed, by its own count and the tracker's; lost.
+# faults.c's figures: calls, bytes, frees, bytes freed, by its own count and the tracker's; lost.
 def counts(out)
   did = out[/^did (.*)$/, 1].to_s.split.map(&:to_i)
   counted, lost = out[/^# counted (.*)$/, 1].to_s.split(" lost ")

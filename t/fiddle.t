@@ -175,9 +175,9 @@ class FiddleTest < Minitest::Test
     end
   end
 
-  # The GC runs at another line, since it needs memory itself. What describes a page of Ruby's
-  # heap is allocated at the line that needs one more, and freed with it: so there is room for
-  # all objects before, in pages that stay because each still holds some string.
+  # The GC runs at another line, since it needs memory itself. The description of a page of Ruby's
+  # heap is allocated at the line that needs one more page, and freed with it. So pages have room for
+  # all objects before, and stay because each still holds some string.
   STRINGS = <<~RUBY
     # frozen_string_literal: true
     require "mwrap"

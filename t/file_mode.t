@@ -78,7 +78,7 @@ class FileModeTest < Minitest::Test
     end
   end
 
-  # What another user put there: never written to or followed in a directory like /tmp.
+  # Another user's file is never written to or followed in a directory like /tmp.
   def test_of_another_user
     skip "only root can give a file to another user" unless Process.uid.zero?
     file = ->(to) { File.write(to, "theirs\n", perm: 0o666).then { File.chown(NOBODY, NOBODY, to) && File.chmod(0o666, to) } }

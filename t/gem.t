@@ -17,7 +17,7 @@ class GemTest < Minitest::Test
       exit e.exit_code
     end
   RUBY
-  # what the installed gem must not see of the checkout, or of a bundle
+  # the installed gem must not see these of the checkout, or of a bundle
   CLEAN = %w[BUNDLE_GEMFILE CFLAGS CPPFLAGS LDFLAGS MAKEFLAGS MAKELEVEL MFLAGS].to_h { |name| [name, nil] }.freeze
 
   def gem(env, *args, **rest)

@@ -32,8 +32,8 @@ class HeapPagesTest < Minitest::Test
 
   def heap = JSON.parse(body("/stats.json"))["heap_bytes"]
 
-  # What Ruby says and what we do, at a moment in which Ruby takes no page: what it
-  # prints its answer with may be the first object of a new one.
+  # Ruby's answer and ours, at a moment in which Ruby takes no page: the text of its
+  # own answer may be the first object of a new one.
   def both(app)
     eventually("two answers of Ruby's that agree") do
       before, ours, after = Integer(app.ask("say")), heap, Integer(app.ask("say"))

@@ -16,7 +16,7 @@ class HeapPagesApiTest < Minitest::Test
     $stdout.sync = true
     $kept = []
     $seen = []
-    # What we say and what Ruby says of the same moment: neither takes or gives back a page meanwhile.
+    # Our answer and Ruby's, of the same moment: neither takes or gives back a page meanwhile.
     def both
       loop do
         before = GC.stat
@@ -30,7 +30,7 @@ class HeapPagesApiTest < Minitest::Test
                  freed: before[:total_freed_pages], count: before[:count] }
       end
     end
-    # What Ruby allocates afterwards finds room: free slots of each size.
+    # Makes room for Ruby's later objects: free slots of each size.
     def tell
       [10, 50, 120, 280, 600].each { |n| Array.new(3_000) { "x" * n } }
       GC.start
@@ -115,7 +115,7 @@ class HeapPagesApiTest < Minitest::Test
     child = ask(app, "fork")
     assert_as_ruby_says child
     assert_equal same["freed"], child["freed"]
-    # what it takes for its answer may be a page that was gone
+    # its answer may take a page that was gone
     assert_includes 0..child["born"] - same["born"], child["stat"]["resurrects"] - same["stat"]["resurrects"]
     assert_as_ruby_says ask(app, "race")
     assert app.finish.success?, app.stderr

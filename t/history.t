@@ -111,7 +111,7 @@ class HistoryTest < Minitest::Test
 
   def row(app, answer = locations) = answer["rows"].find { |r| r[1].end_with?("/app.rb:#{app}") }
 
-  # What a row has at each time: its last value holds.
+  # A row's value at each time: its last value holds.
   def at_each_time(answer, values) = answer["t"].each_index.map { |i| values[[i, values.size - 1].min] }
 
   def test_a_curve_exists_without_any_viewer

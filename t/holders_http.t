@@ -50,7 +50,7 @@ class HoldersHttpTest < Minitest::Test
     end
   end
 
-  # What wakes it has no effect on handlers that the application sets before or after.
+  # The signal that wakes it has no effect on handlers that the application sets before or after.
   def test_signals_of_the_application
     app = start
     at_rest(app)
@@ -96,7 +96,7 @@ class HoldersHttpTest < Minitest::Test
     summary = holders("")
     assert_nil summary["location"]
     assert_operator summary["blocks"], :>, 1000
-    assert_includes body("/holders"), "What holds live blocks"
+    assert_includes body("/holders"), "Holders of live blocks"
   end
 
   def test_refusals

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# What the HTTP server answers: every route and form, statuses, headers, who may POST.
+# The HTTP server's answers: every route and form, statuses, headers, permission to POST.
 
 require_relative "lib/httpd"
 require "cgi/escape"

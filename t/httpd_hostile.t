@@ -104,8 +104,8 @@ class HttpdHostileTest < Minitest::Test
     drain(all.last).start_with?("HTTP/1.1 200 ")
   end
 
-  # What a client does within the 15 seconds that it has for a request: begun anew if
-  # it was this test that took so long.
+  # A client's steps must fit in the 15 seconds that it has for a request: they begin anew if
+  # this test itself took too long.
   def assert_in_time
     loop do
       from = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -311,7 +311,7 @@ class HttpdSocketTest < Minitest::Test
     assert_equal 200, parse(drain(s)).status
   end
 
-  # What daemons do. The application's own files get those numbers next.
+  # Daemons close everything. The application's own files get those numbers next.
   def test_an_application_that_closes_everything
     f = serving
     s = connect

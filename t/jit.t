@@ -22,7 +22,7 @@ class JitTest < Minitest::Test
     skip "this Ruby has no #{jit}" unless HAS[jit]
   end
 
-  # What a program printed, and the way its lines were found.
+  # A program's output, and the way its lines were found.
   def run_made(path, *flags, env: {}, options: "")
     report = "at_exit { $stderr.puts Mwrap.stats.values_at(:ruby_lookup, :mode).to_s }"
     r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rmwrap", *flags, "-e", "#{report}; load ARGV[0]", path, env: NO_JIT.merge(env), options: options)

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What a location's memory is of: lines that allocate one kind are told so, in every form of the table.
-# The kinds together are the table, to the byte. How single frames are understood: t/unit/test_kinds.c.
+# A location's kinds of memory, in every form of the table: lines that allocate one kind show it.
+# The kinds together are the table, to the byte. The meaning of single frames: t/unit/test_kinds.c.
 require_relative "lib/served"
 require_relative "lib/go_pprof"
 
 class KindsTest < Minitest::Test
   include GoPprof
 
-  # Each line of the first part keeps one kind of memory, some megabytes of it. What it is: its comment.
+  # Each line of the first part keeps one kind of memory, some megabytes of it. Its comment names the kind.
   LINES = <<~'RUBY'
     KEPT = []
     module BigModule; end

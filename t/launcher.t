@@ -90,7 +90,7 @@ class TestOfLauncherOptions < Minitest::Test
     end
   end
 
-  # What only the launcher can look up.
+  # Only the launcher can look a group up.
   def test_a_group_is_given_by_its_number
     layout do |dir|
       { "socket:/s,socket_group:root" => "socket:/s,socket_group:0",

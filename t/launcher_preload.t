@@ -177,7 +177,8 @@ class TestOfLauncherWarnings < Minitest::Test
     int main(void) { for (int i = 0; i < 77; i++) malloc(100); return 0; }
   C
 
-  # Its name may be the end of a longer one; without a table of symbols nothing is said. What it passes on is counted.
+  # Its name may be the end of a longer one; without a table of symbols nothing is said. Calls that it passes on
+  # are counted.
   def test_a_malloc_of_its_own_is_told
     in_tmp do |tmp|
       File.write("#{tmp}/own.c", OWN_MALLOC)
@@ -302,7 +303,7 @@ class TestOfLauncherLinker < Minitest::Test
     end
   end
 
-  # What ends so without the check, and says so with it.
+  # The process ends so without the check, and says so with it.
   def assert_told(from, to, line, without)
     in_tmp do |other|
       tracker = altered(other, "libmwrap.so", from, to)

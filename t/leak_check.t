@@ -38,7 +38,7 @@ module LeakCheckTest
     assert_equal status, run.status.exitstatus, run.stderr
   end
 
-  # What ruby says of a script, with gems
+  # ruby's output for a script, with gems
   def ruby(name, text, *args, flags: [], env: {})
     run_command(RUBY, "-I#{LIB}", *flags, write(name, text), *args, chdir: @dir,
                 env: QUIET.merge(LeakGems.env(LeakGems.home(ROOT)), env))
@@ -149,7 +149,7 @@ class MwrapctlCheckTest < Minitest::Test
     assert_equal 1, JSON.parse(check(LEAKS, "--json", env: there).stdout).size
   end
 
-  # What a Ruby object holds is no leak of native code; what an extension loses is.
+  # Blocks that a Ruby object holds are no leak of native code; blocks that an extension loses are.
   def test_native
     assert_ends 0, check(LEAKS, "--native"), stdout: "clean: step.rb\n"
     lost = check(<<~RUBY, "--native")
@@ -164,7 +164,7 @@ class MwrapctlCheckTest < Minitest::Test
     assert_ends 1, lost, stdout: /\Aleak: step.rb:5: loses 1 block \(500 bytes\) of each call; [2-4]\d\d held by nothing    rounds 10 30 10 30 20\n\z/
   end
 
-  # What a tracker from the process's start finds is the same.
+  # A tracker from the process's start finds the same.
   def test_under_mwrap
     write("step.rb", LEAKS)
     run = mwrap_run(RUBY, CTL, "check", "step.rb", chdir: @dir, env: QUIET)

@@ -14,7 +14,7 @@ require_relative "leaks/gems"
 TOP = File.expand_path("..", __dir__)
 TRACKER = File.join(TOP, "lib", "libmwrap.so")
 
-# what one run of a script left in the dump
+# one run's rows in the dump
 Run = Struct.new(:problem, :rows, :printed) do
   def growth(location)
     rows.sum { |row| row["location"] == location ? row["growth"] : 0 }

@@ -243,7 +243,7 @@ class TestLines < Minitest::Test
     assert_match(/libffi/, where.keys.join)
   end
 
-  # What Ruby needs for itself is one row, and not the addresses in libruby that asked for it.
+  # Ruby's own memory is one row, and not the addresses in libruby that asked for it.
   def test_rubys_start_is_a_row_of_its_own
     [{}, { "MWRAP_RUBY_PUBLIC" => "1" }].each do |env|
       rows = mwrap_run(RUBY, "--disable=gems", "-e", "$kept = 'k' * 5000", env: env).rows

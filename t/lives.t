@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# The verdicts about made-up processes (t/lives/README): the same 500 in each run, and 200 by today's date. What is
-# wrong stays within limits. `make lives N=20000` plays more, and shows which ones went wrong.
+# The verdicts about made-up processes (t/lives/README): the same 500 in each run, and 200 by today's date. Wrong
+# ones stay within limits. `make lives N=20000` plays more, and shows which ones went wrong.
 
 require_relative "lib/c_tests"
 
@@ -11,7 +11,7 @@ include CTests
 
 PROGRAM = "#{BUILT}/lives/lives"
 
-# What must be no more, and no less, as it was reached; a few lives by any day's seed say less than many of one.
+# Limits, as they were reached; a few lives by any day's seed say less than many of one.
 # The aim is 1 false accusation in 1,000 sentences, the right kind in 99 % of lives, and the right line in 97 %.
 MOST = { "false_in_1000" => [8.5, 23], "missed_percent" => [2.9, 4.5], "wrong_kind_percent" => [0.95, 2], "wrong_line_percent" => [0.3, 1.2],
          "flat_over_rise_percent" => [0.15, 0.6], "flaps_an_hour" => [2, 2.8] }.freeze

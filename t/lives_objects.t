@@ -17,7 +17,7 @@ def play(*options)
   [r, r.out.scan(/^(\w+) ([\d.]+)$/).to_h.transform_values(&:to_f)]
 end
 
-# What must be no more: as it was reached for the first seed, and with some room for any day's.
+# Limits: as they were reached for the first seed, and with some room for any day's.
 MOST = { "made_wrong_percent" => [0.1, 3], "made_off_percent" => [12, 30] }.freeze
 
 today = Time.now.strftime("%Y%m%d")

@@ -66,7 +66,7 @@ class MapFamilyTest < Minitest::Test
     small, large = @workers.map { |pid| each[pid]["live_bytes"] - each[@app.pid]["live_bytes"] }
     assert_in_delta 4_000_000, small, 300_000
     assert_in_delta 9_000_000, large, 300_000
-    # what was there before the fork is in all three
+    # blocks from before the fork are in all three
     @workers.each { |pid| assert_operator each[pid]["shared_bytes"], :>, 3_000_000 }
   end
 

@@ -104,7 +104,7 @@ class MapHttpTest < Minitest::Test
     [bytes.flat_map { |b| b.first(b.size / 2) }, bytes.flat_map { |b| b.drop(b.size / 2) }]
   end
 
-  # What would be empty without a line's blocks is empty once they are gone, and a trim gives that back.
+  # Pages that would be empty without a line's blocks are empty once these are gone, and a trim gives them back.
   def test_a_real_clear_and_a_real_trim
     app = start
     app.ask("GC.disable")

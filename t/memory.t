@@ -3,7 +3,7 @@
 # frozen_string_literal: true
 
 # When memory runs out: dumps that outlive their process (dump_every, dump_keep), and a ceiling
-# for the tracker's own memory (memory_max). What a real OOM kill leaves behind is tried in a
+# for the tracker's own memory (memory_max). The traces of a real OOM kill are tried in a
 # memory cgroup of its own.
 
 require_relative "lib/served"
@@ -36,7 +36,7 @@ module Snapshots
     end
   end
 
-  # What LEAK's line keeps is more than its garbage ever is: 16 MB between two collections.
+  # LEAK's line keeps more than its garbage ever is: 16 MB between two collections.
   MOST = 20_000_000
 
   def hidden = Dir.children(@dir).grep(/\A\..*\.tmp\z/)
@@ -296,7 +296,7 @@ class TestOfMemoryMax < Minitest::Test
   LEAST = 2 << 20 # a smaller ceiling is this one
 
   # 100,000 lines, each of which keeps a block; then a million blocks at one line.
-  # What it keeps is malloc's on every Ruby: from 3.3 on, strings below 640 bytes mostly aren't.
+  # malloc has the kept strings on every Ruby: from 3.3 on, most strings below 640 bytes are in Ruby's heap.
   APP = <<~'RUBY'
     require "mwrap"
     require "fiddle"

@@ -45,7 +45,7 @@ end
 def collected
   files = Dir.chdir(ROOT) { Dir["src/**/*.{c,sh}"] + Dir["lib/mwrap/{,ctl/}*.rb"] + %w[lib/exe/mwrap lib/exe/mwrapctl] }.sort
   all = files.map { |path| Messages.of(File.join(ROOT, path)) }
-  # what else these say isn't about a mistake
+  # other lines of these aren't about a mistake
   all += %w[bin/demo t/demo/run.rb t/lib/setup.sh].map { |path| [Messages.of(File.join(ROOT, path))[0], []] }
   all.transpose.map { |lists| lists.flatten.uniq }
 end

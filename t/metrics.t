@@ -45,7 +45,7 @@ class MetricsTest < Minitest::Test
     r
   end
 
-  # What an app does after its answer isn't to come between two looks.
+  # An app's work after its answer must not come between two looks.
   def tell_and_rest(app, order)
     said = app.ask(order)
     at_rest(app)
@@ -219,7 +219,7 @@ class MetricsTest < Minitest::Test
     assert_equal 2, ours.count { |l| l.include?("…") }
     assert(labels.all? { |l| l.bytesize <= 256 })
     assert(labels.none? { |l| l.match?(/\[0x\h+\]/) })
-    # what isn't shortened is a location that other pages take
+    # a name that isn't shortened is a location that other pages take
     ours.reject { |l| l.match?(/…|\ufffd/) }.each { |l| assert_equal 200, get("/at/#{escape(l)}").status }
     old = families(metrics("?top=1000", {}).body, "text")
     assert_equal got["mwrap_location_live_bytes"].samples, old["mwrap_location_live_bytes"].samples

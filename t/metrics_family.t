@@ -14,7 +14,7 @@ class MetricsFamilyTest < Minitest::Test
   OPEN = { "Accept" => "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5" }.freeze
   FORMS = { "open" => OPEN, "text" => {} }.freeze
   TYPES = { "open" => "application/openmetrics-text; version=1.0.0; charset=utf-8", "text" => "text/plain; version=0.0.4; charset=utf-8" }.freeze
-  # what passes while nothing happens
+  # the time that passes while nothing happens
   MOVING = /uptime|start_time|rss|cpu/
 
   def metrics(target, form)

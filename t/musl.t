@@ -62,7 +62,7 @@ class MuslTest < Minitest::Test
     assert_equal "#{@dir}/script\n", run.stdout
   end
 
-  # What it starts of glibc is tracked.
+  # A program on glibc that it starts is tracked.
   def test_what_it_starts_itself
     run = launch(@program, RUBY, "--disable=gems", "-e", "KEPT = 'x' * 123_456", options: "dump_path:#{@dir}/dump,dump_format:tsv")
     assert_equal "mwrap: #{@program}: #{LINE}\n", run.stderr

@@ -28,7 +28,7 @@ module MwrapctlTest
 
   def start(*options, **rest) = served_ruby(APP, options: ["stacks:64k", *options], **rest).tap { |app| assert_equal "ready", app.hear }
 
-  # What `mwrapctl flame ...` writes as JSON
+  # The JSON of `mwrapctl flame ...`
   def tree(*args, **rest)
     run = ctl("flame", "--format", "json", *args, **rest)
     assert_written run
@@ -313,7 +313,7 @@ class MwrapctlEndpointTest < Minitest::Test
     assert_refused ctl("flame", "http://127.0.0.1:#{port}/other"), /\S+: status 404: .*/
   end
 
-  # What isn't there, or is something else: [words, message]
+  # Targets that aren't there, or are something else: [words, message]
   def refusals
     UNIXServer.new(path("dead")).close
     File.write(path("file"), "")
@@ -353,7 +353,7 @@ class MwrapctlEndpointTest < Minitest::Test
     start
     code = "Process::GID.change_privilege(#{NOBODY}); Process::UID.change_privilege(#{NOBODY}); exec(*ARGV)"
     File.chmod(0o755, @dir)
-    # what this user may read: the checkout may be closed to it
+    # a folder that this user may read: the checkout may be closed to it
     Dir.mktmpdir("mwrap-c") do |dir|
       File.chmod(0o755, dir)
       %w[lib/exe web].each { |name| FileUtils.mkdir_p(File.join(dir, name)) }

@@ -117,7 +117,7 @@ class OtherNamespacesTest < Minitest::Test
     Dir.mkdir(shared)
     File.chmod(0o1777, shared)
     words = %w[setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-user=65534 --map-group=65534 --keep-caps]
-    # what this user may read: the checkout may be closed to it
+    # a folder that this user may read: the checkout may be closed to it
     Dir[File.join(MwrapTest::LIB, "*.so")].each { |so| FileUtils.cp(so, @dir) }
     tracked = ["env", "MWRAP=socket:#{shared}/s", "LD_PRELOAD=#{path("libmwrap.so")}"]
     skip "no user namespaces may be made here" unless system(*words, "true", out: File::NULL, err: File::NULL)

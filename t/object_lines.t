@@ -11,7 +11,7 @@ class ObjectLinesTest < Minitest::Test
   include HttpdTest
   include Served
 
-  # What is kept: an expression for one object, and how many objects that makes at its line.
+  # Kept objects: an expression for one, and how many objects that makes at its line.
   KINDS = {
     "[i]" => 1, "{ i => i }" => 1, "'s%d' % i" => 1, "Pair.new(i, i)" => 1, "Record.new(i)" => 1, "-> { i }" => 2, "(1 << 70) + i" => 1,
     "Object.new" => 1, "i.to_f / 3 * 1e300" => 1, "Range.new(i, i + 1)" => 1, "[i, [i]]" => 2, "Struct.new(:a).allocate.class" => nil
@@ -101,7 +101,7 @@ class ObjectLinesTest < Minitest::Test
       of = table.shift.index("of")
       assert_equal answer["object_rows"].size, table.count { |l| l[of] == "objects" }
       page = body("/holders?location=#{escape(location.location)}")
-      assert_includes page, "What refers to the Ruby objects made here, estimated from #{answer["object_samples"]} samples"
+      assert_includes page, "Referrers of the Ruby objects made here, estimated from #{answer["object_samples"]} samples"
     end
     run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/lib/exe/mwrapctl", "who", path, "app.rb:4")
     assert_match(/^Ruby objects made there that stay, estimated from \d+ samples:\n +\d+ held by Array: vm → Object::Registry → Registry.@records → Array$/, run.stdout.force_encoding("UTF-8"))

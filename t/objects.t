@@ -13,7 +13,7 @@ class ObjectsTest < Minitest::Test
 
   SIZE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_OBJ_LIMIT) * 40
 
-  # What dump_all says: used slots by page, and sequences by file.
+  # dump_all's figures: used slots by page, and sequences by file.
   ORACLE = <<~'RUBY'
     require "mwrap/objects"
     require "json"
@@ -68,7 +68,7 @@ class ObjectsTest < Minitest::Test
     before.each { |page, n| assert_operator used.fetch(page), :>=, n }
     used.each { |page, n| assert_operator n, :<=, after.fetch(page, 0), page.to_s(16) unless n.zero? }
     first, last = stat
-    # what Ruby has for empty pages isn't ours to know
+    # Ruby's number of empty pages isn't ours to know
     total, least = now.sum { |r| r[:total] || 0 }, now.filter_map { |r| r[:slot_size] }.min
     empty = now.count { |r| r[:used].zero? } + last[:heap_allocated_pages] - now.count { |r| r[:total] }
     assert_operator total, :<=, last[:heap_available_slots]
@@ -117,7 +117,7 @@ class ObjectsTest < Minitest::Test
     assert(rows.all? { |r| r[:memsize] >= r[:count] * 40 })
   end
 
-  # What a failed compilation leaves behind, other threads make, and a compaction has moved.
+  # Sequences of a failed compilation, of other threads, and after a compaction.
   def test_sequences_that_are_not_whole
     # threads that never rest let it wait for Ruby's lock most of the time; they pass it on after some
     # milliseconds, since Ruby itself would take it from each after 100
@@ -232,7 +232,7 @@ class ObjectsTest < Minitest::Test
     refute(rows.any? { |l, _| l.include?("answer.rb") }, rows.inspect)
   end
 
-  # What a walk found is freed with it, also if it was given back in another way than by the tracker.
+  # A walk's results are freed with it, also if its memory is given back in another way than by the tracker.
   def test_nothing_is_kept
     first, last = value_of(<<~'RUBY')
       require "mwrap/objects"
@@ -331,7 +331,7 @@ class ObjectsAnswerTest < Minitest::Test
       tsv = tsv[2].lines(chomp: true).map { |l| l.split("\t").then { |n, *v| [Dump.unescape(n), *v.map(&:to_i)] } }.drop(1)
       csv = Dump.csv_records(csv[2]).drop(1).map { |n, *v| [n.force_encoding("UTF-8"), *v.map(&:to_i)] }
       page = cells(html[2][%r{<tbody>(.*?)</tbody>}m, 1]).map { |n, *v| [n, *v.map { |c| c.delete(",").to_i }] }
-      # what nobody makes more of meanwhile
+      # nobody makes more of these meanwhile
       steady = ->(rows) { rows.reject { |n, *_| n.match?(%r{mwrap/|\AMwrap::Objects|\AObject\z|\A\(|String|Hash|Array|Proc|Thread|Fiber|Match|Enumer|JSON|File|IO|Class|Module|Regexp|json|Struct|Binding|Method|Error|Random|objspace}) }.map { |n, count,| [n, count] }.sort }
       want = steady[json["rows"].map { |r| [r[name], r["count"]] }]
       assert_operator want.size, :>=, 8

@@ -174,7 +174,7 @@ class ObjectsFindTest < Minitest::Test
        rows(Leaf.object_id).map { |r| r.values_at(:class, :through) },
        [0, 9, -1, "1", nil, 1.0].map { |d| begin; Mwrap::Objects.find("Leaf", depth: d); rescue ArgumentError => e; e.message; end }.uniq]
     RUBY
-    # what was asked for is in arrays, too: arguments; and from 4.0 on this program's own block is a Proc
+    # the object is in arrays, too: arguments; and from 4.0 on this program's own block is a Proc
     got[0].each { |rows| assert_equal [%w[Item @leaf]], rows.reject { |c,| c.start_with?("Array", "(internal", "Proc") } }
     assert_equal [{ objects: 0, referrers: 0, cut: nil }, []], got[1]
     assert_empty got[2]

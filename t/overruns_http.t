@@ -71,7 +71,7 @@ class OverrunsHttpTest < Minitest::Test
       row = tsv.find { |r| r.location == "#{path("app.rb")}:#{at}" }
       assert_operator row.allocations, :>=, blocks
       assert_equal row.allocations, row.frees + row.live, row.inspect
-      # what lives there is Ruby's own: it may collect garbage, and need room for that, at any line
+      # live blocks there are Ruby's own: it may collect garbage, and need room for that, at any line
       sizes = body("/at/#{escape(row.location)}.tsv").lines.drop(1).map(&:to_i)
       assert_equal row.live, sizes.size
       assert_empty sizes & [64, 100_000], "all of ours are freed: #{row.inspect}"
@@ -116,7 +116,7 @@ class OverrunsHttpTest < Minitest::Test
     assert app.finish.success?
   end
 
-  # What Ruby itself does, in any of its usual ways, is no such thing.
+  # Ruby's usual work is no overrun.
   ORDINARY = <<~'RUBY'
     require "json"
     require "erb"

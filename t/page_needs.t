@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# What the page at / asks for beside the stream (live.t): the mark and the other POSTs,
+# The requests of the page at / beside the stream (live.t): the mark and the other POSTs,
 # the source around a location, its newest and oldest blocks, groups, and its own files.
 
 require_relative "lib/watcher"

@@ -52,7 +52,7 @@ class TestOfPause < Minitest::Test
   def row(line) = tsv.find { |r| r.location.end_with?("/app.rb:#{line}") }
   def counts(line) = row(line).then { |r| [r.allocations, r.frees, r.live] }
 
-  # What the block adds to a line's allocations, frees and live blocks.
+  # The block's additions to a line's allocations, frees and live blocks.
   def added(line)
     before = counts(line)
     yield

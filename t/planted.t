@@ -52,7 +52,7 @@ class PlantedTest < Minitest::Test
     in_tmp { |dir| run_command(RUBY, *FLAGS, "#{dir}/out", "50", env: env) }
   end
 
-  # What the script saw, under the tracker; it ended as it does without.
+  # The script's output under the tracker; it ended as it does without.
   def run_planted(plant, many, env: {}, tracker: PLANTED)
     build
     in_tmp do |dir|

@@ -3,8 +3,8 @@
 # frozen_string_literal: true
 #
 # The tracker's threads have the priority of the application's main thread: with less, the server wouldn't answer
-# beside threads that never stop. What is asked is the kernel's word for each thread, while it works; no time is
-# measured. Only the child that looks for holders has less (doc/holders.md).
+# beside threads that never stop. The test asks the kernel for each thread's priority while it works, and measures
+# no time. Only the child that looks for holders has less (doc/holders.md).
 require_relative "lib/racked"
 
 class PriorityTest < Minitest::Test

@@ -185,7 +185,7 @@ class ForkTest < Minitest::Test
   end
 
   # Until it is dead. While nobody has waited for it the parent, who has the path, leaves its files: those of
-  # who has gone are removed every 20 seconds.
+  # processes that have gone are removed every 20 seconds.
   def ended(pid) = eventually("the end of #{pid}") { dead?(pid) }
 
   def test_a_fork_of_a_fork
@@ -314,7 +314,7 @@ class OtherProcessesTest < Minitest::Test
       clear(pid) if code.match?(/exit 7|echo|'sh'|kill/)
     end
     assert_equal own("s"), sockets
-    # who lives for long has a server, as children:all says
+    # a process that lives for long has a server, as children:all says
     pid = value_of("spawn('exec cat', in: ($out, $in = IO.pipe)[0])")[/\d+/].to_i
     # its shell may have had one, too, if that took long
     eventually("a cat") { File.read("/proc/#{pid}/comm") == "cat\n" }
@@ -416,7 +416,7 @@ end
 class EndingsTest < Minitest::Test
   include Family
 
-  # what is left: nothing, or, where there was no time for it, the socket
+  # left over: nothing, or the socket, if there was no time to remove it
   ENDINGS = {
     "puts 1" => [], "exit 3" => [], "abort 'last words'" => [], "raise 'boom'" => [], "raise SystemExit" => [],
     "throw :none" => [], "def f = f\nf" => [], "at_exit { exit 5 }; exit 1" => [], "at_exit { raise 'late' }" => [],

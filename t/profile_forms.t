@@ -4,7 +4,7 @@
 #
 # Profiles of stacks as others read them: profile.proto by Go's pprof and by Google's library for
 # protocol buffers; collapsed stacks as flamegraph.pl takes a line apart; a file for speedscope by
-# the rules of its schema. What they read is what t/programs/profile_forms.c was told.
+# the rules of its schema. They must read the stacks that t/programs/profile_forms.c was given.
 require_relative "lib/tap"
 require_relative "lib/go_pprof"
 
@@ -62,7 +62,7 @@ class ProfileFormsTest < Minitest::Test
       told.samples.map { |s| v = s.values; line("sample", s.row, v[3], v[1], v[2], v[0], v[2], v[0], *s.frames) }.join
   end
 
-  # What the program prints, as bytes.
+  # The program's output, as bytes.
   def made(*forms, told: TOLD)
     run = run_command(program("profile_forms"), *forms, stdin: input(told))
     assert_success run
@@ -104,7 +104,7 @@ class ProfileFormsTest < Minitest::Test
     assert_equal "ruby_object_space", google(made("pprof_objects"))["default"]
   end
 
-  # What stands for the address of a frame without one is beyond all addresses.
+  # A frame without an address gets one beyond all real ones.
   def real(address) = address >> 62 == 1 ? 0 : address
 
   # Grafana Alloy tells stacks by their addresses and labels alone when it takes a difference.
@@ -215,7 +215,7 @@ class ProfileFormsTest < Minitest::Test
 
   # --- speedscope ------------------------------------------------------------------------
 
-  # What the schema asks of a file, and of a profile of type "sampled"; an Array of complaints.
+  # Checks a file, and a profile of type "sampled", by the schema; an Array of complaints.
   def complaints(file)
     said = []
     must = ->(good, what) { said << what unless good }

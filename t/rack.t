@@ -171,7 +171,7 @@ class RackTest < Minitest::Test
     assert_equal "KeyError: key not found: \"user\"", racked(authorize: '->(env) { env.fetch("user") }').error("GET", "/")
   end
 
-  # What authorize allocates is the application's, and tracked, whatever came before.
+  # authorize's allocations are the application's, and tracked each time.
   def test_authorize_is_tracked
     r = racked(rack: nil, authorize: "eval('->(_) { $kept = %(y) * 100_000 }', nil, '/srv/authorize.rb', 3)")
     3.times { r.get("/") }

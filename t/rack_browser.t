@@ -143,7 +143,7 @@ module BrowseTests
   def test_browse_sort_filter_reset
     start
     pids = browse
-    # what grows since is seen
+    # growth since then is seen
     eventually("growth") { get("/leak", at: port) && values("growth")[0] > 1_400_000 }
     # one location: any worker may answer for its blocks
     click("#{BrowserTest::ROWS} td.location a")

@@ -57,7 +57,7 @@ class RackFamilyTest < Minitest::Test
     r.eval("GC.disable; 0") # what it frees at that line would be missing from one of the two
     made, parts = nil
     of_it = ->(target) { JSON.parse(r.get(target).body).select { |row| row["location"] == "/srv/made.rb:1" } }
-    # who couldn't run for a second and a half is left out
+    # a process that couldn't run for a second and a half is left out
     eventually("the sum of all") { (made = of_it["/m/all/each/0.json"]).map { |row| row["processes"] } == [3] }
     parts = pids.flat_map { |pid| of_it["/m/#{pid}/each/0.json"] }
     assert_equal [[3, *%w[live live_bytes].map { |c| parts.sum { |row| row[c] } }]], made.map { |row| row.values_at("processes", "live", "live_bytes") }
@@ -66,7 +66,7 @@ class RackFamilyTest < Minitest::Test
     assert_includes html, 'data-base="/m/all"'
     refute_includes html, "/objects"
     assert_equal [404, 404, 404], ["/m/4194303/", "/m/all/live", "/m/0/"].map { |t| r.get(t).status }
-    # what each says of itself, and all: the mount point is in what they name
+    # each process's answer, and all: the paths in them have the mount point
     all = JSON.parse(r.get("/m/all/verdict.json").body)
     assert_equal [3, false, 0], all.values_at("processes", "growing", "silent")
     assert_match(/\A(Nothing grows in|No verdict yet on) 3 processes[,.]/, r.get("/m/all/verdict").body)
@@ -80,7 +80,7 @@ class RackFamilyTest < Minitest::Test
     r, @workers = cluster
     [r.pid, *@workers].each do |pid|
       2.times do
-        # what comes is waited for a second and a half: another process may have been kept from running
+        # the answer may take a second and a half: another process may have been kept from running
         a = eventually("a part with a point") { r.get("/m/#{pid}/live").then { |x| x if pid == r.pid || x.body.match?(/^event: point\n/) } }
         assert_equal [200, "text/event-stream"], [a.status, a.headers["content-type"]]
         assert_match(/\Aevent: hello\n.*"pid":#{pid},.*^event: rows\n.*^event: point\n/m, a.body) unless pid == r.pid
@@ -271,7 +271,7 @@ class RackObjectsTest < Minitest::Test
     assert_equal [["/srv/found.rb:4", 33]], rows.map { |row| row.values_at("location", "count") }
   end
 
-  # What it is made with isn't tracked, however often it is asked, nor kept.
+  # The memory for an answer is neither tracked nor kept, however often it is asked for.
   def test_it_is_not_tracked
     r = racked
     ask = %w[/objects /objects/pages /objects/counts /objects/classes /objects/iseqs.json /objects/stacks /objects/find/Thread /objects/class/Array]

@@ -31,7 +31,7 @@ class RackHistoryTest < Minitest::Test
     assert_equal h["start"], now["start"]
     n = h["fine"]["t"].size
     %w[t rss live].each { |k| assert_equal h["fine"][k], now["fine"][k].first(n), k }
-    # what either is told, both know
+    # an event told to either is known to both
     assert_equal 200, r.post("/annotate?text=by-rack").status
     assert_equal 200, post("/annotate?text=by-socket").status
     assert_equal 200, r.post("/mark").status
@@ -120,7 +120,7 @@ class RackHistoryTest < Minitest::Test
     assert_equal parents, by_rack(r, "/history.json")["start"]
   end
 
-  # What the socket requires is no matter of who comes through the application, nor the reverse.
+  # The socket's token isn't asked of clients of the application, nor the reverse.
   def test_access_is_each_ones_own
     File.write(path("token"), "0123456789abcdefX\n", perm: 0o600)
     r = both(options: "token_file:#{path("token")}")
@@ -154,7 +154,7 @@ class RackHistoryTest < Minitest::Test
     %w[/verdict /history.json /live].each { |target| assert_equal [503, STALE], r.get(target).then { |a| [a.status, a.body] }, target }
     assert_equal 503, r.post("/annotate?text=no").status
     assert_equal [200, 200], [r.get("/each/0.tsv").status, r.get("/").status]
-    # who waits has given Ruby's lock away
+    # a thread that waits has given Ruby's lock away
     eventually("other threads to run meanwhile") do
       status, turns = r.eval("n = 0; t = Thread.new { APP.call('REQUEST_METHOD' => 'GET', 'PATH_INFO' => '/verdict')[0] }; n += 1 while t.alive? && sleep(0.01); [t.value, n]")
       status == 503 && turns > 5

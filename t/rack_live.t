@@ -31,13 +31,13 @@ class RackLiveTest < Minitest::Test
     again = more.select { |n,| n == "rows" }.flat_map { |_, d| d["rows"] }.find { |row| row[0] == leak[0] }
     assert_equal 11, again.size, "what is known isn't sent again"
     assert_operator again[5], :>=, leak[5] + 250_000
-    # what isn't a place of this journal begins anew
+    # a place that isn't of this journal begins anew
     ["", "x", "1-1:1", since.sub(/\d+\z/, "0"), since.sub(/\d+\z/, "99999"), "#{since}0000000000000000000000"].each do |bad|
       assert_equal "hello", events(r.get("/m/live?since=#{bad}"))[0][0], bad
     end
   end
 
-  # What a server gives away may be no socket, as with TLS, or be wrapped, as Lint does.
+  # A connection that a server gives away may be no socket, as with TLS, or be wrapped, as Lint does.
   RACKS.each do |version|
     define_method("test_live_on_a_connection_that_is_no_socket_under_#{version.tr(".", "_")}") do
       code = <<~'RUBY'

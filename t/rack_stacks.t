@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Who called it, through MwrapRack: the pages and profiles of stacks_http.t, for a process's own
+# Callers, through MwrapRack: the pages and profiles of stacks_http.t, for a process's own
 # memory, below a mount point, and for other processes of the family.
 require_relative "lib/racked"
 require_relative "lib/go_pprof"
@@ -58,7 +58,7 @@ class RackStacksTest < Minitest::Test
     assert_equal ["block in from_one", "block in from_two"], below.select { |c| c["depth"] == 1 }.map { |c| bare(c["frames"][0]["name"]) }
     page = r.get("/m/at/#{CGI.escape(LINE)}").body
     assert_includes page, '<table class="called">'
-    assert_includes page, "<a href=\"/m/flame?location=#{escape(LINE)}&amp;invert=1\">who called it</a>"
+    assert_includes page, "<a href=\"/m/flame?location=#{escape(LINE)}&amp;invert=1\">the flame graph</a>"
   end
 
   # It has a history of its own.
@@ -112,7 +112,7 @@ class RackStacksTest < Minitest::Test
     assert_equal row.live_bytes, tree["total"]
   end
 
-  # What the line's memory is of; the kinds together are the table.
+  # The line's kinds of memory; the kinds together are the table.
   def test_kinds
     r = start
     json = ->(target) { JSON.parse(r.get(target).body) }

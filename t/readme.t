@@ -90,7 +90,7 @@ class DocumentsTest < Minitest::Test
   # README's table of costs has the medians that doc/performance.md has, figure by figure.
   def test_costs
     figure = /[×+][\d.]+(?: ns)?/
-    rows = text("README")[/^What it costs\n(.*?)^Requirements/m, 1].lines.map { |l| l.scan(figure) }.reject(&:empty?)
+    rows = text("README")[/^Costs\n(.*?)^Requirements/m, 1].lines.map { |l| l.scan(figure) }.reject(&:empty?)
     medians = text("doc/performance.md")[/^    Medians\n\n(.*?)\n\n/m, 1].lines.drop(1).map { |l| l.scan(figure)[0...-1] }
     assert_equal [6] * 7, rows.map(&:size)
     assert_equal medians, rows
@@ -192,7 +192,7 @@ class DocumentsTest < Minitest::Test
   end
 
   def test_every_option_is_one
-    part = text("README")[/^Main options\n(.*?)^What it costs/m, 1]
+    part = text("README")[/^Main options\n(.*?)^Costs/m, 1]
     table = part.scan(/^    (\w+:\S+)  /).flatten
     assert_operator table.size, :>=, 8
     used = documents.flat_map { |file| text(file).scan(/MWRAP=(\w+:[^\s`'")]+)/).flatten }

@@ -31,7 +31,7 @@ class RecipesRunTest < Minitest::Test
   GEMS = File.join(ROOT, ".build/gems-#{RUBY_ENGINE}-#{RUBY_VERSION}-#{RUBY_PLATFORM}")
   PINS = File.readlines(File.join(ROOT, "t/lib/gems")).grep(/ (railties|actionpack|puma) /).to_h { |line| line.split[1, 2] }
   LOGIN = "admin:pass word"
-  # A Rails application with a leak. What the page says to write is not here.
+  # A Rails application with a leak. The files that the page says to write aren't here.
   APP = {
     "config/application.rb" => <<~RUBY,
       require "logger"
@@ -275,7 +275,7 @@ class RecipesTest < Minitest::Test
     end
   end
 
-  # What MWRAP makes or reads
+  # The paths that MWRAP makes or reads
   def paths_of(container)
     value = container["env"].find { |e| e["name"] == "MWRAP" }["value"]
     value.scan(/(?:socket|dump_path|token_file):([^,]+)/).flatten.tap { |paths| refute_empty paths }

@@ -182,7 +182,7 @@ class RecordTest < Minitest::Test
         lost = state(at: path(full))["lost"]
         app.ask('100.times { "x" * 70_030 }') == "done" && state(at: path(full))["lost"] == lost
       end
-      # what comes after is recorded, to the last call
+      # later calls are recorded, to the last one
       assert_equal "done", app.ask('200.times { "x" * 70_023 }')
       stopped = JSON.parse(post("/trace/stop", { "Accept" => "application/json" }, at: path(full)).body)
       text = assert_lost(path("#{full}.mwtrace"), stopped["lost"])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Who may start a recording, which fills a disk: doc/security.md. Over TCP with a token only, into a file that the
+# Permission to start a recording, which fills a disk: doc/security.md. Over TCP with a token only, into a file that the
 # tracker names, with a limit, and of the process itself; over the Unix socket anything; in a Rack app the app decides.
 require_relative "lib/access"
 require_relative "lib/racked"
@@ -59,7 +59,7 @@ class RecordTcpTest < Minitest::Test
       end
       pids.each { |pid| assert_equal [false, nil, 0], state("/#{pid}/trace.json").values_at("recording", "path", "events") }
       assert_refused(port, "/#{pids[0]}/trace/start?path=#{@dir}/own.mwtrace", /./, headers) # its own number
-      # what is not a recording is passed on, also a page that is named like one
+      # a page that is no recording is passed on, also one that is named like a recording
       assert_equal 200, request("GET", "/#{pids[1]}/trace.json", headers, at: port).status
       assert_line request("GET", "/#{pids[1]}/at//srv/trace/start.rb:1", headers, at: port), 404, /no such location/
       app.finish

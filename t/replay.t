@@ -165,7 +165,7 @@ class ReplayTest < Minitest::Test
     end
   end
 
-  # What each allocator must have for them: 25,000 blocks of 4 KB, all of them written. A slab of mimalloc 3
+  # Each allocator must have room for 25,000 blocks of 4 KB, all of them written. A slab of mimalloc 3
   # has 64 KiB for 15 of them.
   def test_memory_of_live_blocks
     in_tmp do |dir|

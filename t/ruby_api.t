@@ -102,7 +102,7 @@ class TestWithTracker < Minitest::Test
     def blocks = $location.each.count { |size, generation| size.between?(10_000, 10_100) && generation <= GC.count }
   RUBY
 
-  # Who called the line, in the numbers of the table.
+  # The line's callers, in the numbers of the table.
   def test_stacks
     run = ruby(<<~'RUBY', options: "stacks:64k")
       require "mwrap"

@@ -115,8 +115,8 @@ class SoakTest < Minitest::Test
     assert_equal ["1: the sum of frees is 1, not 2"], from_start(ROW, more: { "frees" => 1 })
   end
 
-  # What /gone.rb had at the reset was freed since: it has no row then, but its frees count.
-  # unknown: rows of what has no line, at the reset and now.
+  # /gone.rb's blocks at the reset were freed since: it has no row then, but its frees count.
+  # unknown: rows without a line, at the reset and now.
   def since_reset(kept, more, unknown = nil, unknown_now = nil)
     zero = { total: 0, allocations: 0, frees: 0, growth: 0, mean_life: nil }
     cluster = fake(row("/kept.rb:1", **zero, live: 3, live_bytes: 30), row("/gone.rb:1", **zero, live: 4, live_bytes: 8), *[unknown].compact)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Who called it, asked of a real process over its socket: /flame and the five profiles for other
+# Callers, asked of a real process over its socket: /flame and the five profiles for other
 # viewers. The forms themselves are profile_forms.t's.
 require_relative "lib/served"
 require_relative "lib/go_pprof"
@@ -140,7 +140,7 @@ class StacksHttpTest < Minitest::Test
 
   # --- the way there -----------------------------------------------------------------------
 
-  def nav(target) = body(target)[%r{<nav.*?</nav>}m].scan(%r{<a [^>]*href="([^"]*)"([^>]*)>Who called it</a>})
+  def nav(target) = body(target)[%r{<nav.*?</nav>}m].scan(%r{<a [^>]*href="([^"]*)"([^>]*)>Flame graph</a>})
 
   def test_links
     start("stacks:64k")
@@ -148,13 +148,13 @@ class StacksHttpTest < Minitest::Test
     assert_equal [["/flame", ' aria-current="page"']], nav("/flame")
     at = body("/at/#{escape(line)}")
     link = "/flame?location=#{escape(line)}&amp;invert=1"
-    assert_includes at, "<a href=\"#{link}\">who called it</a>"
+    assert_includes at, "<a href=\"#{link}\">the flame graph</a>"
     assert_includes body(CGI.unescapeHTML(link)), "from_one"
     native = tsv.find { |r| r.location.match?(/\[0x\h+\]\z/) }.location
-    link = body("/at/#{escape(native)}")[/<a href="([^"]*)">who called it</, 1]
+    link = body("/at/#{escape(native)}")[/<a href="([^"]*)">the flame graph</, 1]
     assert_equal 200, get(CGI.unescapeHTML(link)).status
     assert_includes body("/#{@fakes.last.pid}/at/#{escape(line)}"), "<a href=\"/#{@fakes.last.pid}/flame?location="
-    assert_includes body("/help"), "<dt>Who called it</dt>"
+    assert_includes body("/help"), "<dt>Flame graph</dt>"
   end
 
   # --- called by ---------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class StacksHttpTest < Minitest::Test
     assert_equal want.values.sum { |v| v[3] }, tree["total"]
     assert_equal [[], []], %w[/each/0 /flame].map { |target| nav(target) }
     at = body("/at/#{escape(line)}")
-    refute_includes at, "who called it"
+    refute_includes at, ">the flame graph</a>"
     assert_includes at, "To see who calls this location, start the process with the option stacks:auto."
     refute_includes JSON.parse(body("/at/#{escape(line)}.json")).keys, "called_by"
   end

@@ -24,7 +24,7 @@ class StacksRangeTest < Minitest::Test
     end
   end
 
-  # What each method made the line grow by, as far as the tree says.
+  # The line's growth by each method, in the tree.
   def by_caller(tree)
     %w[from_one from_two].to_h do |name|
       i = tree["frame"].index { |f| f >= 0 && bare(tree["names"][tree["frames"][f][0]]) == name }
@@ -115,7 +115,7 @@ class StacksRangeTest < Minitest::Test
     assert_includes page, "<input type=\"hidden\" name=\"from\" value=\"#{start}\">\n<input type=\"hidden\" name=\"to\" value=\"#{one}\">"
     assert_includes page, "from_one"
     refute_includes page, "from_two"
-    # what the form sends if another kind of bytes is chosen
+    # the form's query if another kind of bytes is chosen
     assert_includes body("/flame?from=#{start}&to=#{one}&by=live&invert=&#{here}"), "from_two"
   end
 

@@ -70,7 +70,7 @@ class StacksRecipesTest < Minitest::Test
       shell(first.gsub("before.pb", "#{dir}/before.pb"))
       app.ask("more")
       out = shell(last.gsub("before.pb", "#{dir}/before.pb"))
-      # what the first method has may be estimated a little otherwise now
+      # the first method's bytes may be estimated a little otherwise now
       assert_in_delta 6_000_000, cum(out, "Object#from_two") + cum(out, "Object#from_one"), 600_000
       assert_operator cum(out, "Object#from_two"), :>, 4_500_000
     end
@@ -112,7 +112,7 @@ class StacksRecipesTest < Minitest::Test
     assert_asks(jobs[0].dig("static_configs", 0, "targets", 0), jobs[0].dig("authorization", "credentials_file"), jobs[0]["profiling_config"]["path_prefix"] + pprof["memory"]["path"])
   end
 
-  # What they would ask: a cluster by one port, with the token in a header
+  # Asks as they would: a cluster by one port, with the token in a header
   def test_what_they_ask_for_is_answered
     app = start("listen:127.0.0.1:0", "token_file:#{token_file}")
     %w[heap allocs].each do |name|

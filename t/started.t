@@ -485,7 +485,7 @@ class StartedTest < Minitest::Test
     assert_equal "200\n", run.stdout
   end
 
-  # What was read before the start is given back to where it came from.
+  # Results from before the start are given back to the place from which they came.
   def test_results_from_before
     counts = values(<<~RUBY)
       each = Mwrap.each

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What the three shared objects export is what t/symbols/ lists, and they need
-# nothing that they may not: the tracker, which is loaded into every process,
+# The three shared objects export the symbols that t/symbols/ lists, and need
+# none that they may not: the tracker, which is loaded into every process,
 # libc and liburcu, and nothing of Ruby's (a symbol that a later Ruby hides would
 # keep every preloaded process from starting); the server nothing of the
 # tracker's but what it is handed; the extension nothing but Ruby and libc.
@@ -65,7 +65,7 @@ is(undefined.map(&:first).grep(/\A_?(rb|ruby|Init|onig)_?/i), [], "tracker: noth
 is(undefined.map(&:first) & %w[__tls_get_addr exit _exit abort __assert_fail printf puts], [],
    "tracker: neither dynamic TLS, which would allocate, nor what ends a process or prints")
 
-# What it interposes, under the names by which it asks for the next of them.
+# Interposed functions, under the names by which it asks for the next of them.
 is(HOOKS.keys.sort, %w[MW_EXPORT_DATA MW_HOOK MW_HOOK_CXX MW_HOOK_NEXT MW_HOOK_REAL], "hooks: entries of every kind could be read")
 # each is defined in the file that its entry stands below
 files = File.read("#{ROOT}/src/api/hooks.def").split(%r{^/\* (?=(?:tracker|api)/)}).drop(1)

@@ -127,7 +127,7 @@ $(CLANG): $(TRACKER_SRC:%.c=$(B)/clang/%.o) $(B)/exports.map
 clang: $(CLANG)
 
 # The tracker, its server and the writer of recordings with assertions. The unit tests are linked with these objects,
-# and t/assert.t preloads this tracker. What is installed has no assertion
+# and t/assert.t preloads this tracker. The installed ones have no assertion
 ASSERTED := $(addprefix $(ASSERT)/,libmwrap.so libmwrap_httpd.so libmwrap_mhd.so libmwrap_record.so)
 $(eval $(call build,assert,with assertions,$$(CC) $$(as_installed) -DMW_ASSERT))
 # each thread's ranks are the same in all of them

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# transcripts.t - what doc/tools.md shows is what mwrapctl prints: titles, facts and the first row of each
+# transcripts.t - doc/tools.md shows mwrapctl's own output: titles, facts and the first row of each
 # table. After a change: ruby t/transcripts.rb --write
 
 require_relative "lib/tap"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What real processes of known behaviour say of themselves at /verdict. They all run at once and are
+# /verdict of real processes of known behaviour. They all run at once and are
 # watched once, from their start on: none may ever accuse an innocent line. Shapes that are played
 # through the function, over hours and days: shapes.txt.
 
@@ -34,7 +34,7 @@ class VerdictTest < Minitest::Test
     end
   RUBY
 
-  # What is right in the end. lines: those that may be named; at: the one that must be.
+  # The right verdict in the end. lines: those that may be named; at: the one that must be.
   Shape = Struct.new(:script, :is, :at, :lines, :command, :env, :options, keyword_init: true)
   QUIET = %w[watching warming flat sawtooth uncollected].freeze # accuse nobody
 
@@ -268,7 +268,7 @@ class VerdictTest < Minitest::Test
       ASKED_ONCE.each { |name| apps[name].finish }
     end
 
-    # What it says of a minute, which ended some seconds ago.
+    # Its verdict about a minute, which ended some seconds ago.
     def minute_of(name)
       from = said[name].last.now.to_i - 65
       [from, verdict(name, "?from=#{from}&to=#{from + 60}")]
@@ -297,7 +297,7 @@ class VerdictTest < Minitest::Test
     end
   end
 
-  # What the sentence rests on: rate and shares of the same window.
+  # The sentence's evidence: rate and shares of the same window.
   def test_two_leaks_have_their_shares
     v = scene.verdict(:two_leaks)
     assert_equal %w[app.rb:3 app.rb:4], v["locations"].first(2).map { |l| File.basename(l["location"]) }
@@ -441,7 +441,7 @@ class VerdictTest < Minitest::Test
     # all of them in one sentence, from either
     [at, scene.at(:forked_child)].each do |one|
       text = eventually("both to say it") { scene.body("/all/verdict", at: one).force_encoding("UTF-8").then { |x| x if x.start_with?("1 of 2") } }
-      assert_match(%r{\A1 of 2 processes grows\. Process #{scene.child}: Live memory grows by .* at app\.rb:4(, kept by BOOT, an Array)?\.\nWhat to do next: /#{scene.child}/verdict\.\n\z}, text)
+      assert_match(%r{\A1 of 2 processes grows\. Process #{scene.child}: Live memory grows by .* at app\.rb:4(, kept by BOOT, an Array)?\.\nNext step: /#{scene.child}/verdict\.\n\z}, text)
     end
     all = JSON.parse(scene.body("/all/verdict.json", at: at))
     assert_equal %w[self growing sentence next processes grow silent kinds fastest pid kind rate_bytes_per_minute], all.keys

@@ -3,7 +3,7 @@
 # frozen_string_literal: true
 #
 # gcc and clang read all of src/ without a warning; shell scripts pass shellcheck. A planted
-# mistake of each kind is found. What gcc warns of only as it optimises, gem.t looks for.
+# mistake of each kind is found. gem.t looks for warnings that gcc gives only as it optimises.
 
 require_relative "lib/c_tests"
 

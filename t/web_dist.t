@@ -94,7 +94,7 @@ class WebDistTest < Minitest::Test
     end
   end
 
-  # What / needs: the layout, styles and script.
+  # Files of /: the layout, styles and script.
   def test_the_whole_page_is_small
     files = [*Dir[File.join(WEB, "*.html")], File.join(WEB, "mwrap.css"), *%w[app.js mwrap.js uplot.css].map { |n| File.join(WEB, "dist", n) }]
     size = files.sum { |path| Zlib.gzip(File.binread(path)).bytesize }

@@ -33,7 +33,7 @@ _mwrap_values() {
 # The options in a word MWRAP=KEY:VALUE,KEY:VALUE that ends at the cursor.
 _mwrap_assignment() {
 	local word=$1 masked item key keys='' before breaks='' cur candidate
-	# what a backslash quotes (two: the shell takes one) is no comma; the length stays
+	# a character behind a backslash (two: the shell takes one) is no comma; the length stays
 	masked=${word//\\\\?/xxx}
 	item=${masked#MWRAP=}
 	item=${item##*,}

@@ -46,7 +46,7 @@ end
 # The options in a word MWRAP=KEY:VALUE,KEY:VALUE that ends at the cursor.
 function __mwrap_assignment
     set -l word (commandline -ct | string unescape)
-    # what a backslash quotes is no comma
+    # a character behind a backslash is no comma
     set -l item (string match -r '(?:\\\\.|[^,\\\\])*$' -- (string replace -r '^MWRAP=' '' -- $word))
     set -l before (string sub -l (math (string length -- $word) - (string length -- "$item")) -- $word)
     set -l key (string match -r '^[^:]*(?=:)' -- $item)

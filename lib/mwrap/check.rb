@@ -25,7 +25,7 @@ module Mwrap
   # Tracking begins by itself, as by Mwrap.start, and goes on afterwards. Code that fills a cache
   # larger than all the rounds can't be told from a leak: call it more often before (+warmup+).
   #
-  # One check runs at a time in a process; others wait. What other threads allocate meanwhile counts, too.
+  # One check runs at a time in a process; others wait. Other threads' allocations meanwhile count, too.
   class Check
     # Calls before the first round.
     WARMUP = 20
@@ -37,9 +37,9 @@ module Mwrap
     LOCK = Mutex.new
     private_constant :SERIES_MAX, :IDLE_SECONDS, :LOCK
 
-    # What a check found. +outcome+ is <tt>:clean</tt>, <tt>:leak</tt> or <tt>:unknown</tt>; +leaks+ has
+    # A check's result. +outcome+ is <tt>:clean</tt>, <tt>:leak</tt> or <tt>:unknown</tt>; +leaks+ has
     # a Leak for each location, the most bytes first; +reason+ is a line of text if the outcome isn't
-    # known, and +error+ what the code raised, if that is why.
+    # known, and +error+ is the exception, if the code raised one.
     Result = Struct.new(:outcome, :leaks, :reason, :error) do
       def clean? = outcome == :clean
       def leak? = outcome == :leak
@@ -63,7 +63,7 @@ module Mwrap
       # +native+:: only blocks that nothing holds count: what Ruby still reaches doesn't.
       # +suppressions+:: the path of a file of suppressions, as LeakSanitizer has them.
       #
-      # The code is called in threads of its own. What it raises ends the check. Raises ArgumentError
+      # The code is called in threads of its own. An exception in it ends the check. Raises ArgumentError
       # for options that are wrong, and SystemCallError if the file can't be read.
       def run(**options, &step) = new(**options).run(&step)
 

@@ -6,7 +6,7 @@ require "minitest/assertions"
 require_relative "check"
 
 module Mwrap
-  # What <tt>require "mwrap/minitest"</tt> adds to every Minitest test.
+  # <tt>require "mwrap/minitest"</tt> adds this to every Minitest test.
   module MinitestAssertions
     # call-seq: assert_no_leak(message = nil, warmup: 20, rounds: [10, 30, 10, 30, 20], native: false, suppressions: nil) { ... }
     #

@@ -4,8 +4,8 @@
 require_relative "../mwrap"
 
 # Answers questions about memory that only Ruby itself can answer: how full each heap page is, how
-# many objects each type and class has, and since a mark; what instruction sequences cost; which
-# lines allocated the objects of a class; who refers to an object; what threads' stacks hold. It is
+# many objects each type and class has, and since a mark; the cost of instruction sequences; the
+# lines that allocated the objects of a class; an object's referrers; the objects held by stacks. It is
 # for code that may hold Ruby's lock, for example a Rack endpoint. Mwrap's own server can't ask for
 # any of this.
 #
@@ -101,7 +101,7 @@ module Mwrap::Objects
       end
     end
 
-    # What holds the live blocks of a location, or all live blocks: a Result with the rows of
+    # The holders of a location's live blocks, or of all live blocks: a Result with the rows of
     # Mwrap.holders. nil: no such location. Raises Failed, too.
     def holders(location = nil)
       walk("holders", location) do

@@ -5,7 +5,7 @@ require "rspec/expectations"
 require_relative "check"
 
 module Mwrap
-  # What <tt>require "mwrap/rspec"</tt> adds to RSpec's matchers.
+  # <tt>require "mwrap/rspec"</tt> adds this to RSpec's matchers.
   module RSpecMatchers
     # call-seq: leak_memory(warmup: 20, rounds: [10, 30, 10, 30, 20], native: false, suppressions: nil) -> matcher
     #
@@ -15,7 +15,7 @@ module Mwrap
     #   expect { Cache.add(Object.new) }.to leak_memory.at("cache.rb:12")
     #
     # With +at+, only locations that end with this text count. The example fails both ways if it can't
-    # be told. What the block raises is raised.
+    # be told. It raises the block's exception.
     def leak_memory(**options) = LeakMemory.new(options)
 
     class LeakMemory # :nodoc: all

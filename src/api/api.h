@@ -11,8 +11,8 @@
  *  - Each result is a copy. No call but server_site returns with a lock or an RCU read-side
  *    section held. So callers may block, sort, write to clients or run Ruby code with a result.
  *  - A call that allocates enters quiet mode by itself, but for live_sums_free: its own allocations
- *    aren't tracked. What each_live's function allocates is the caller's. The caller's own allocations are
- *    tracked, unless the caller is inside quiet_enter()/quiet_leave().
+ *    aren't tracked. The caller's allocations, those of each_live's function included, are tracked, unless
+ *    the caller is inside quiet_enter()/quiet_leave().
  *  - Any thread may call, with or without the GVL. A signal handler must not call, nor a child
  *    of a threaded process between fork() and exec().
  *  - "NULL: no memory" is an answer that callers handle.
@@ -84,7 +84,7 @@ struct mw_row {
 	uint32_t id;          /* for lives(); stable while anything is live there */
 	enum mw_kind kind;
 	uint32_t processes;   /* in a family's sum: processes that know the location; else 0 */
-	/* what most of its bytes are of: set by a reader (shared/report/kinded.h); NULL: none asked */
+	/* the kind of most of its bytes: set by a reader (shared/report/kinded.h); NULL: none asked */
 	const char *top_kind; /* "string" */
 	uint32_t top_share;   /* of 1,000; 0: nothing is known */
 	uint32_t kind_samples; /* that this rests on */
@@ -307,7 +307,7 @@ struct mw_record_state {
 	char why[384]; /* of an error; written before `is` is ENDED; "" */
 };
 
-/* What server_site answers. */
+/* server_site's answers. */
 enum mw_site_is {
 	MW_SITE_TAKEN,
 	MW_SITE_BUSY, /* not in time: its server starts, is busy, or isn't run */

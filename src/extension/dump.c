@@ -70,7 +70,7 @@ static VALUE writable(VALUE io)
  *
  * +io+ is any object that responds to +write+, +to_io+ or +fileno+; nil is <tt>$stderr</tt>. It
  * gets the whole text as one String: UTF-8 if it is valid as that, else binary. It is neither
- * flushed nor closed. What writing allocates isn't tracked. Without the tracker nothing is written.
+ * flushed nor closed. Allocations by the write aren't tracked. Without the tracker nothing is written.
  *
  * Raises TypeError for another +io+. Raises TypeError or RangeError for a +min+ that isn't a number
  * from 0 to 2**64 - 1. Raises NoMemoryError, and what writing raises.

@@ -61,9 +61,9 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  * age_total::    sum of the lifespans of freed blocks, in GC generations
  * max_lifespan:: the longest of these lifespans, in GC generations
  *
- * What the block allocates isn't tracked, as in Mwrap.quiet. What it leaves to other Fibers and
- * threads is tracked. (So is everything in a frozen Thread, and on Ruby 3.3 in a Ractor other than
- * the main one, and in other threads than the main one with RUBY_MN_THREADS.) What the block frees is counted.
+ * The block's allocations aren't tracked, as in Mwrap.quiet. Those that it leaves to other Fibers and
+ * threads are tracked. (So is everything in a frozen Thread, and on Ruby 3.3 in a Ractor other than
+ * the main one, and in other threads than the main one with RUBY_MN_THREADS.) The block's frees are counted.
  *
  * The numbers are Integers from 0 to 2**64 - 1. They count since the last Mwrap.reset, or the start
  * of the process. They are a copy, made when the call begins, while other threads may run. So the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ext.h - what the files of the Ruby extension share.
+ * ext.h - shared by the files of the Ruby extension.
  *
  * The extension reads the tracker through `struct mw_api` alone. Without a tracker, a table of functions that answer "nothing" replaces it, so no method needs to ask.
  *
@@ -41,7 +41,7 @@ void mw_without_gvl(void *(*work)(void *), void *arg);
 void mw_stats_read(struct mw_stats *);
 void mw_counters_reset(void);
 
-/* What a walk over Ruby's heap has met. */
+/* The findings of a walk over Ruby's heap. */
 struct mw_seen {
 	struct mw_buf objects; /* words: the objects among them neither die nor move */
 	struct mw_buf index, rows;

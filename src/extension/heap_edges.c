@@ -103,7 +103,7 @@ void mw_edges_find(struct mw_edges *to, const struct mw_referrers *found, const 
 
 /* --- labels ---------------------------------------------------------------------- */
 
-/* What an object refers to without a name for it. */
+/* The label of the object's references that have no name of their own. */
 static const char *other(VALUE v)
 {
 	static const struct {

@@ -13,7 +13,7 @@ struct mw_node {
 	uint32_t level; /* visible steps from the object looked for */
 	uint32_t steps; /* of Ruby's own objects from the last visible one */
 	bool internal; /* one of Ruby's own */
-	bool wanted; /* who refers to it? */
+	bool wanted; /* are its referrers asked for? */
 };
 
 struct mw_referrers {

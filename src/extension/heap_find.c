@@ -29,7 +29,7 @@ struct find {
 	uint32_t from, to; /* the numbers of the objects that this pass looks for */
 	uint32_t depth;
 	VALUE thread; /* the one that looks, which refers to what it finds */
-	const struct mw_value_map *classes; /* whose instances are looked for */
+	const struct mw_value_map *classes; /* their instances are looked for */
 	/* of the object that is being asked */
 	VALUE asked, own_class, fields;
 	uint32_t first, n;
@@ -87,7 +87,7 @@ static void see_ref(VALUE v, void *ctx)
 		f->first = i;
 }
 
-/* What a thread or Ruby itself keeps for speed only. */
+/* A thread or Ruby itself keeps these for speed only. */
 static bool is_cache(VALUE v)
 {
 	static const char *const caches[] = { "callinfo", "callcache", "constcache", "cvar_entry" };
@@ -98,7 +98,7 @@ static bool is_cache(VALUE v)
 	return false;
 }
 
-/* What refers to a module, thread or Fiber is of no interest to who asks for an object that it holds. */
+/* Paths end at a module, thread or Fiber: its own referrers explain nothing more. */
 static bool is_end(VALUE v)
 {
 	if (mw_is_a(v, RUBY_T_DATA) && mw_visible_class(v))
@@ -231,7 +231,7 @@ struct question {
 	uint32_t depth;
 };
 
-/* What Ruby code learns of an object. */
+/* An object as Ruby code sees it. */
 struct about {
 	VALUE what; /* a module, thread or Fiber itself; the class of any other; the name of the type of Ruby's own */
 	VALUE how; /* :self, :class or :type */

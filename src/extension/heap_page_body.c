@@ -42,7 +42,7 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  * tracker.
  *
  * They are a copy, made when the call begins: the block may do anything, +break+ and +fork+
- * included. What it allocates isn't tracked, as in Mwrap.each. Raises NoMemoryError.
+ * included. Its allocations aren't tracked, as in Mwrap.each. Raises NoMemoryError.
  */
 static VALUE heap_each(VALUE mod)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_stacks.c - what the stacks of threads and Fibers hold.
+ * heap_stacks.c - the objects held by stacks of threads and Fibers.
  *
  * A Thread or Fiber object marks its execution context: the values on its VM stack, the receivers
  * and code of its frames, its locals, and the machine stack, word by word. The running thread's own

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_walk.h - what the walks over Ruby's heap share.
+ * heap_walk.h - shared by the walks over Ruby's heap.
  *
  * The functions are those of Ruby's own extension objspace.so. They are no public API, so they are
  * looked up when the extension is loaded: any may be NULL.
@@ -8,7 +8,7 @@
  * Must stay true:
  *  - A walk holds the GVL and calls nothing that allocates Ruby's memory. each_objects() ends a
  *    collection that is under way, so each object that it shows is alive until the next one begins.
- *    What is to outlive the walk goes into a result owner's `objects`.
+ *    An object that must outlive the walk goes into a result owner's `objects`.
  *  - reachable() is called for no object of another Ractor, which may be changing it. So a walk
  *    that uses it refuses while there are others.
  */

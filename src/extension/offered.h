@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* offered.h - what the server's library offers (server/offers/offers.h), loaded when it is needed first. */
+/* offered.h - the server's library (server/offers/offers.h), loaded when it is needed first. */
 #pragma once
 
 #include "server/offers/offers.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack.h - what the files behind MwrapRack share. rack.c answers requests, rack_site.c keeps the
+ * rack.h - shared by the files behind MwrapRack. rack.c answers requests, rack_site.c keeps the
  * state between them, rack_live.c serves watchers. Ruby's side is lib/mwrap_rack.rb and
  * lib/mwrap/rack/.
  */

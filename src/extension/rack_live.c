@@ -119,7 +119,7 @@ static VALUE watcher_new(VALUE class)
 
 struct call {
 	struct watcher *w;
-	const char *text; /* what it begins with, or where */
+	const char *text; /* the first bytes, or the place to go on from */
 	size_t n;
 	bool yes;
 	enum mw_next next;

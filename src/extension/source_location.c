@@ -61,7 +61,7 @@ struct search {
 /* Without the GVL. */
 static void *search(void *p)
 {
-	const struct mw_api *of = mw_tracker; /* what it gives goes back to it */
+	const struct mw_api *of = mw_tracker; /* its results go back to it */
 	struct search *s = p;
 	struct mw_snapshot *snapshot;
 	const struct mw_row *at;
@@ -172,7 +172,7 @@ static VALUE each_size(VALUE self, VALUE args, VALUE enumerator)
  *
  * Yields every live allocation of this location: the bytes asked for, and the GC generation
  * (GC.count) in which it was made. Both are Integers, in no particular order. They are a copy, made
- * when the call begins, so the block may do anything. What it allocates isn't tracked, as in
+ * when the call begins, so the block may do anything. Its allocations aren't tracked, as in
  * Mwrap.each. Raises NoMemoryError.
  */
 static VALUE location_each(VALUE self)

@@ -14,7 +14,7 @@ struct question {
 	enum mw_profile_by by;
 };
 
-/* "FILE:LINE:in `NAME'". What isn't known is left out; a location's own name has its file already. */
+/* "FILE:LINE:in `NAME'", without the parts that aren't known; a location's own name has its file already. */
 static VALUE frame_string(const struct mw_profile_frame *f)
 {
 	size_t n = strlen(f->file);
@@ -109,8 +109,8 @@ static enum mw_profile_by by_arg(VALUE by)
  * sample has one stack, which is the location alone, with 0 samples. That is so for all of them
  * with <tt>stacks:off</tt>, and for objects: their callers aren't known. Stacks with 0 bytes and blocks are left out.
  *
- * The Array is empty if nothing was allocated at +location+, and without the tracker. What it
- * takes isn't tracked, as in Mwrap.each. Making it takes some milliseconds, during which other
+ * The Array is empty if nothing was allocated at +location+, and without the tracker. The call's own
+ * allocations aren't tracked, as in Mwrap.each. Making it takes some milliseconds, during which other
  * threads run.
  *
  * Raises TypeError if +location+ isn't a String, ArgumentError for another +by+, and NoMemoryError.

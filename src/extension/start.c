@@ -197,8 +197,8 @@ static void check_options(const char *options)
  * the first call of one of their functions on. Other threads may allocate meanwhile. A forked child
  * goes on; a program that it executes isn't tracked.
  *
- * After Mwrap.stop it goes on, with the options of the first call. What was live at the stop counts as
- * freed then, since its free may have gone unseen.
+ * After Mwrap.stop it goes on, with the options of the first call. Blocks that were live at the stop count
+ * as freed then, since the tracker may have missed their frees.
  *
  * Raises ArgumentError if +options+ are wrong, or given after the first call; TypeError if they are no
  * String; RuntimeError if the process can't be tracked, or is tracked already.

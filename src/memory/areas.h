@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * areas.h - what each part of the address space is for.
+ * areas.h - the purpose of each part of the address space.
  *
  * An area is a mapping, or a part of one: the kernel joins neighbours, and glibc's arenas, Ruby's heap
  * pages and the tracker's tables may lie in one mapping. Areas are sorted and don't overlap. Names of

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * chunks.c - what malloc_trim gives back at least; see make.h.
+ * chunks.c - the least that malloc_trim gives back; see make.h.
  *
- * A thread's cache keeps freed blocks, which glibc's arena sees as used: a trim leaves their pages. Which of an
- * arena's chunks are free is only in their headers. So the headers in empty pages are read, from the last live
- * block before them on. Other threads may change them meanwhile: what can't be right ends the reading of that run.
+ * A thread's cache keeps freed blocks, which glibc's arena sees as used: a trim leaves their pages. Only the
+ * chunks' headers tell the arena's free ones. So the headers in empty pages are read, from the last live
+ * block before them on. Other threads may change them meanwhile: an impossible header ends the reading of that run.
  */
 
 #include "shared/sys/sys.h"

@@ -93,7 +93,7 @@ static uintptr_t push_heap(struct split *s, const struct mw_map_area *v, uintptr
 	return to;
 }
 
-/* What a mapping's other areas are, once it is known whether a heap is among them. */
+/* Settles the kinds of a mapping's other areas: only its end tells whether a heap is among them. */
 static void end_mapping(struct split *s)
 {
 	for (size_t i = s->first; i < s->to.n; i++) {

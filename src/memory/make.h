@@ -26,12 +26,12 @@ static inline bool mw_map_may_hold(enum mw_area_kind k)
 
 /* sums.c: the parts, the trim, each area's sums; once the pages are filled. */
 void mw_map_sum_areas(struct mw_map_making *);
-/* What a page of an area is; MW_MAP_IS_ABSENT: not in memory. */
+/* A page's kind; MW_MAP_IS_ABSENT: not in memory. */
 enum mw_map_cell mw_map_cell_is(const struct mw_map_making *, const struct mw_map_area *, uintptr_t at,
 				const struct mw_map_entry *);
 /*
  * chunks.c: bytes of empty pages in glibc's free chunks, which a trim surely gives back; once the areas' sums are
- * known. unknown: bytes of those of which that can't be told.
+ * known. unknown: bytes of empty pages that may be in free chunks or not.
  */
 uint64_t mw_map_surely_empty(struct mw_map_making *, uint64_t *unknown);
 /* mappings.c: those with the most in memory; once the areas' sums are known. */

@@ -38,7 +38,7 @@ enum mw_map_part {
 	MW_MAP_PARTS_N
 };
 
-/* What a cell is, in the low 6 bits of its fill byte. */
+/* A cell's kind, in the low 6 bits of its fill byte. */
 enum mw_map_cell {
 	MW_MAP_IS_ABSENT,
 	MW_MAP_IS_EMPTY,
@@ -113,7 +113,7 @@ struct mw_map_ruby {
 };
 
 /*
- * What a trim would do, as far as live blocks and pages tell. glibc: to a few per cent. jemalloc and tcmalloc
+ * A trim's effect, estimated from live blocks and pages. glibc: to a few per cent. jemalloc and tcmalloc
  * keep pages in threads' caches and beside other blocks of a size: bytes is the most. mimalloc gives a thread's
  * memory back in that thread only: 0.
  */
@@ -127,7 +127,7 @@ struct mw_map {
 	const char *allocator; /* static; "" if it isn't known */
 	size_t page; /* bytes */
 	bool late; /* tracking began in a process that ran already */
-	/* What a map has no room or time for, in bytes: */
+	/* Bytes that a map has no room or time for: */
 	uint64_t left_out; /* in memory or swapped out, in none of the parts: MW_MAP_LEAVES (pages.h) */
 	uint64_t unsearched; /* of address space in which it isn't known what is in memory */
 	uint64_t undrawn; /* of address space that has no cells: MW_MAP_CELLS_MAX */
@@ -167,10 +167,10 @@ bool mw_map_heap(const struct mw_api *, uint64_t *heap, uint64_t *live);
 /* The sum of all parts. */
 uint64_t mw_map_seen(const struct mw_map *);
 
-/* What would be free if some locations' blocks were gone. Exact as long as nobody allocates meanwhile. */
+/* The memory that would be free without some locations' blocks. Exact unless a thread allocates meanwhile. */
 struct mw_map_whatif {
 	uint64_t blocks, bytes; /* that would be gone */
-	uint64_t empty_now, empty_then; /* what a trim gives back: as mw_map_trim.bytes */
+	uint64_t empty_now, empty_then; /* a trim gives them back: as mw_map_trim.bytes */
 	uint64_t unmapped; /* of blocks with a mapping of their own: free(3) gives it back by itself */
 	uint64_t left_out; /* bytes in memory that aren't in these, for want of room */
 };

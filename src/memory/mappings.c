@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mappings.c - what is in memory of the application's own mappings. See make.h. */
+/* mappings.c - the resident part of the application's own mappings. See make.h. */
 #include "make.h"
 
 /* Bytes of other memory in [start, end), which lies in one area. */

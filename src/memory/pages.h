@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pages.h - what is in each page of the areas that may hold blocks.
+ * pages.h - the pages of the areas that may hold blocks.
  *
  * 64 consecutive pages are a leaf, of which there is one if any of its pages turned out to be in memory. A hash
  * table leads from an address to its leaf: so any address is as good as another one, and what is only reserved

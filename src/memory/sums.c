@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sums.c - what the pages of each area add up to. See make.h. */
+/* sums.c - the sums of each area's pages. See make.h. */
 #include <string.h>
 
 #include "make.h"

@@ -31,7 +31,7 @@ class Item
   end
 end
 
-# What an application makes meanwhile. Some of it stays.
+# An application's objects meanwhile. Some of them stay.
 def work(kept, number)
   kept << Class.new { 12.times { |i| define_method("m#{number}_#{i}") { i } } }.tap { |c| c.const_set(:LIST, [number]) }
   kept << Regexp.new("a{#{number % 50}}[b-#{(99 + number % 20).chr}]+") << (0..(number % 30)).to_h { |i| [i, i.to_s * 9] }

@@ -57,7 +57,7 @@ def inclusive(stacks)
   stacks.each_with_object(Hash.new(0)) { |(frames, bytes), sums| frames.uniq.each { |f| sums[f] += bytes } }
 end
 
-# What one run says: { [by, raw] => { frames => bytes } }, and the figures of /stats.json.
+# One run's figures: { [by, raw] => { frames => bytes } }, and those of /stats.json.
 def observe(app, tracker, rate)
   Dir.mktmpdir do |dir|
     path = File.join(dir, "s")

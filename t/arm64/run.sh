@@ -14,8 +14,8 @@
 #   CFLAGS    more of them, such as -mbranch-protection=standard
 #   CPU=NAME  another processor of qemu's than the newest
 #
-# This machine needs apt-get, Debian's sources, and a few packages (t/lib/packages, arm64). What is
-# for arm64 is unpacked in .build/arm64 (.build/arm64-SUITE), and not installed. All that was printed is in its log.
+# This machine needs apt-get, Debian's sources, and a few packages (t/lib/packages, arm64). Packages
+# for arm64 are unpacked in .build/arm64 (.build/arm64-SUITE), and not installed. All that was printed is in its log.
 # shellcheck disable=SC2317 # mw_quietly calls functions by their names
 set -eu
 cd "$(dirname "$0")/../.."
@@ -57,7 +57,7 @@ write_sources() {
 	printf 'Dir::Etc::sourcelist "%s/sources.list";\nDir::Etc::sourceparts "-";\n' "$to" >>"$to/apt.conf"
 }
 
-# What apt-get needs to know
+# apt-get's settings
 write_apt_conf() {
 	mkdir -p "$to/apt/lists/partial" "$to/debs/archives/partial"
 	: >"$to/apt/status"
@@ -72,7 +72,7 @@ write_apt_conf() {
 	[ -z "${SUITE:-}" ] || write_sources
 }
 
-# What packages' own scripts would make
+# Makes the files that packages' own scripts would make
 finish_root() {
 	local link
 	for link in sh:dash awk:mawk cc:gcc c++:g++; do
@@ -143,7 +143,7 @@ cross() {
 		RUBY_ID=ruby-arm64 RUBY_CFLAGS="$(printf -- '-isystem %s ' "$include"/ruby-3.* "$include"/aarch64-linux-gnu/ruby-3.*)" "$@"
 }
 
-# What the machine runs, as a child of its first process; the exit status comes last
+# The machine's command, run as a child of its first process; the exit status comes last
 write_line() {
 	cat >"$root/line" <<-END
 		cd /mwrap

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# programs.rb - what a process does while it is attached to and detached from. Each says "ready", and at the
+# programs.rb - programs that work while they are attached to and detached from. Each says "ready", and at the
 # end something that doesn't depend on that.
 
 # Results of Integers, Floats and strings: each time the same.

@@ -31,7 +31,7 @@ class Subject
     @out.gets == "ready\n" or raise "#{name}: didn't start: #{File.read(@err)}"
   end
 
-  # What it says when it has ended by itself
+  # Its words once it has ended by itself
   def to_end(seconds)
     text = Timeout.timeout(seconds) { @out.read.strip }
     status = Process.wait2(@pid)[1]
@@ -66,7 +66,7 @@ module Visits
 
   def random = @random ||= Random.new(20)
 
-  # What mwrapctl would print
+  # mwrapctl's output
   def quietly
     kept = $stdout
     $stdout = StringIO.new

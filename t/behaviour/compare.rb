@@ -150,7 +150,7 @@ module Behaviour
       @seen.to_h { |name, sides| [name, sides.values_at(:native, :tracked).map { |runs| runs.map { |o| o.join("+") } }] }
     end
 
-    # What passes or not without the tracker may not pass in one way or the other with it.
+    # A test that passes only at times without the tracker may break in any way with it.
     def same?(native, tracked)
       repeated = tracked.drop(1)
       seen = native.include?("pass") && native.intersect?(BROKEN) ? native | BROKEN : native
@@ -222,7 +222,7 @@ module Behaviour
       nil
     end
 
-    # What is left of its process group.
+    # Ends the rest of its process group.
     def kill(pid)
       Process.kill(:KILL, -pid)
       Process.wait(pid)

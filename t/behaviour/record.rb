@@ -10,8 +10,8 @@
 #	BEHAVIOUR_ANSWERED  with the tracker: a file that is there once the server has answered
 #
 # All are gone from ENV when the tests start, and what a test forks or spawns
-# writes nothing: only the process that loaded this file does. What a suite
-# chooses by chance is the same in every run.
+# writes nothing: only the process that loaded this file does. A suite's
+# random choices are the same in every run.
 srand(1)
 
 module BehaviourRecord

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# run.rb - what `make check-behaviour` runs once all is installed and built
+# run.rb - `make check-behaviour` runs this once all is installed and built
 # (run.sh): other projects' tests, without the tracker and with it. Every test
 # must have the same outcome. Prints a table; exits with 1 if any differs, or if
 # a suite says nothing; with 2 if a suite's source can't be had.
@@ -10,7 +10,7 @@
 #   RUBY_SOURCE=DIR    the source of this very Ruby, instead of Debian's source package
 #   PUMA_SOURCE=DIR    Puma's repository at the version of t/lib/gems, instead of a clone
 #
-# What the suites print, and each test's outcome, is in .build/behaviour/*.log.
+# .build/behaviour/*.log has the suites' output, and each test's outcome.
 require_relative "suites"
 
 class BehaviourRun

@@ -73,7 +73,7 @@ module Behaviour
                        "--ruby=#{RbConfig.ruby}", *files.map { |f| "test/#{f}" }])
     end
 
-    # What is in test/ruby and in none of the others.
+    # The files of test/ruby that are in none of the others.
     def others(top)
       named = RUBY.values.flatten
       self.class.files(File.join(top, "test"), "ruby/test_*.rb").map { |f| f.delete_suffix(".rb") } - named

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// page.js - what page.rb runs in the page, before the page's own script: it
+// page.js - page.rb runs this in the page, before the page's own script: it
 // watches, and touches nothing of the page's.
 //
 // A frame's end is when the first task after it runs: the message is posted

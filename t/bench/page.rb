@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# page.rb - what `make bench-page` runs: how fast the page at / is in Chromium.
+# page.rb - `make bench-page` runs this: how fast the page at / is in Chromium.
 #
 #   LOCATIONS=50000   rows of the large table
 #   LOADS=7           times that each page is opened
@@ -146,7 +146,7 @@ module PageBench
 
     private
 
-    # What the browser itself takes here, now
+    # The browser's own time here, now
     def floor
       page = "<!DOCTYPE html><title>x</title><p>one word"
       server = TCPServer.new("127.0.0.1", 0)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# run.rb - what `make bench` runs once all is installed and built (run.sh): the
+# run.rb - `make bench` runs this once all is installed and built (run.sh): the
 # cost table, as text.
 #
 #   PAIRS=15                runs of each work with and without mwrap, in turns
@@ -30,7 +30,7 @@ require_relative "works"
 require_relative "serving"
 require_relative "latency"
 
-# What a round costs with many threads, in terms of what it costs with few.
+# The cost of a round with many threads, in terms of its cost with few.
 module Growth
   # ×1 is meant; this is as finely as it can be measured.
   MOST = 1.05

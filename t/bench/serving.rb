@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# serving.rb - what starting a process and serving pages costs. And latency.rb.
+# serving.rb - the cost of starting a process and of serving pages. And latency.rb.
 require "socket"
 require_relative "stats"
 require_relative "subjects"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# sides.rb - what `make bench-sides` runs (run.sh): mwrap on several allocators, and other
+# sides.rb - `make bench-sides` runs this (run.sh): mwrap on several allocators, and other
 # tools, side by side.
 #
 #   PAIRS=11       runs of each work with and without mwrap, in turns

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# subjects.rb - what is measured: nothing, this mwrap, the older ones, heaptrack.
+# subjects.rb - the measured subjects: nothing, this mwrap, the older ones, heaptrack.
 # Each is a set of environment variables: all of them are preloads. DIR in a value
 # stands for the app's temporary folder (puma.rb).
 require_relative "../lib/allocators"
@@ -84,14 +84,14 @@ class Subject
       new(key, title, preload: File.join(TOP, "lib/libmwrap.so"), **how)
     end
 
-    # What their own `mwrap` command preloads.
+    # The library that their own `mwrap` command preloads.
     def older(key, version)
       found = Gem.path.flat_map { |dir| Dir[File.join(dir, "gems/mwrap-#{version}/lib/mwrap.so")] }
       new(key, "mwrap #{version}", preload: found.first)
     end
 
-    # What its own command preloads, writing to nowhere: there a second process
-    # reads and packs that, whose time isn't counted here.
+    # The library that its own command preloads, writing to nowhere. That command has a
+    # second process, which reads and packs: its time isn't counted here.
     def heaptrack
       found = Dir["/usr/lib/heaptrack/libheaptrack_preload.so", "/usr/lib/*/heaptrack/libheaptrack_preload.so"]
       new("heaptrack", "heaptrack", preload: found.first, env: { "DUMP_HEAPTRACK_OUTPUT" => "/dev/null" })

@@ -19,8 +19,8 @@ Figure = Struct.new(:title, :key, :unit, :scale, :mode, :most, :surely, :or_plus
   end
 end
 
-# What all works have. A work says what it is like under two subjects, in new
-# processes: pair(native, other, random) returns a hash of figures for each.
+# The base of all works. A work measures two subjects in new processes:
+# pair(native, other, random) returns a hash of figures for each.
 class Work
   PROGRAMS = File.expand_path("../../.build/t/bench", __dir__)
   SOURCES = File.join(__dir__, "programs")

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# works.rb - what is done under each subject, in the order of the table.
+# works.rb - the works done under each subject, in the order of the table.
 require "rbconfig"
 require_relative "work"
 require_relative "puma"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * beneath.h - what a driver puts beneath the tracker.
+ * beneath.h - a driver's functions beneath the tracker.
  *
  * At first that is the sanitizer's malloc, whose blocks end where they were
  * asked to end: a tail in the wrong place is found. beneath_like_glibc() lays

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * core.h - what the drivers' modes share (core.c says what each does): blocks
+ * core.h - shared by the drivers' modes (core.c describes each): blocks
  * whose size and contents are known, what was done with them, and threads.
  */
 #pragma once
@@ -23,7 +23,7 @@ extern bool finished;           /* atomic: all_threads' are done */
 extern bool starving;           /* no memory is an answer */
 extern struct timespec a_while; /* between two looks of all_threads' reader */
 
-/* What the application did since the last reset; relaxed. */
+/* The application's own count since the last reset; relaxed. */
 extern struct did {
 	uint64_t calls, bytes, frees, freed;
 } did;

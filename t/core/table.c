@@ -10,7 +10,7 @@ enum { SWEPT = 2000 };
 
 static uint64_t next_place;
 
-/* What the tracker does for a call on a Ruby line, first seen without the GVL. */
+/* The tracker's steps for a call on a Ruby line that it first sees without the GVL. */
 static void on_line(struct mw_shard *t, uint64_t i)
 {
 	uint32_t id, pending = MW_CS_NONE;

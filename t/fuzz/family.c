@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What processes of a family say of each other. The first line of the input
- * says what the rest is, in pieces between lines of "---":
+ * Answers of a family's processes. The first line of the input names the kind of
+ * the rest, which is in pieces between lines of "---":
  *
  *   sum      PATH and QUERY of a page, a line each; then every process's table,
  *            as src/server/report/wire.h has it: they are added up, and the page is made of that

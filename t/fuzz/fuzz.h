@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuzz.h - what the fuzz targets share: each is a libFuzzer program whose
+ * fuzz.h - shared by the fuzz targets: each is a libFuzzer program whose
  * input is text that a person can write (corpus/NAME/), and which traps when
  * something doesn't hold that must hold for any input.
  */

@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	     where(&one, one.socket_group) == where(&two, two.socket_group));
 	must(one.listen_far == two.listen_far && one.socket_mode == two.socket_mode &&
 	     one.socket_gid == two.socket_gid);
-	/* who named a file with a token, in whatever way, has no server without one */
+	/* an option that names a file with a token, in any way, allows no server without one */
 	must(one.token_file || !names_token(text) || (!one.socket && !one.socket_dir && !one.listen));
 	must(one.listen_port == two.listen_port && !strcmp(one.listen_host, two.listen_host) &&
 	     one.dump_fd == two.dump_fd && one.dump_min == two.dump_min &&

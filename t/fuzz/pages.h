@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pages.h - what holds for any page, whatever is on it. */
+/* pages.h - checks that hold for any page. */
 #pragma once
 
 #include "../../src/shared/report/report.h"

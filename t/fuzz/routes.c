@@ -133,7 +133,7 @@ static void answer(const struct mw_request *req, struct mw_response *res)
 	body(res, post);
 }
 
-/* What a watcher would get: whole events of JSON. */
+/* A watcher would get whole events of JSON. */
 static void watch(void)
 {
 	struct mw_watcher w = { 0 };
@@ -212,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fake_row_n(fake_n % 2 ? MW_KIND_RUBY : MW_KIND_NATIVE, n * 37, places[places_n++], n);
 	}
 	fake_options.read_only = peer[0] == 'U';
-	/* who calls mw_route gives it a mount point that is percent-encoded */
+	/* callers give mw_route a mount point that is percent-encoded */
 	req = (struct mw_request){
 		.method = method,
 		.path = path,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What a block allocates that Mwrap.each and the like call isn't tracked, and all else is,
+# Allocations in a block that Mwrap.each and the like call aren't tracked, and all others are,
 # however the block is left: by an exception or for another Fiber, for a while or for good.
 
 require_relative "../lib/hazard"

@@ -28,7 +28,7 @@ class CheckerHazards < Minitest::Test
     end
   end
 
-  # What a report says: the kinds of faults, how many, and the lines of the program.
+  # A report's facts: the kinds of faults, how many, and the lines of the program.
   def found(run)
     kinds = run.stderr.scan(/(?:ERROR|WARNING|SUMMARY): (\w+Sanitizer: [a-z -]+[a-z])/).flatten.uniq
     [kinds, run.stderr.scan(/ in (\w+) \S*checked\.c:(\d+)/).uniq.sort, run.stdout, run.status.exitstatus]
@@ -64,7 +64,7 @@ class CheckerHazards < Minitest::Test
           assert_same_found native, run_command(program, fault, env: env), "#{what}: #{fault}"
         end
       end
-      # what is in it are programs that show names of functions to the sanitizers; the last may outlive its parent
+      # it has programs that show names of functions to the sanitizers; the last may outlive its parent
       Timeout.timeout(300) { sleep 0.01 while runs_with?(dir) }
       rows = File.exist?("#{dir}/dump") ? File.read("#{dir}/dump") : ""
       refute_match(/-(address|leak|thread|memory)\(/, rows)

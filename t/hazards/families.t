@@ -36,7 +36,7 @@ class FamilyHazards < Minitest::Test
     once(MwrapTest::RUBY, "--disable=gems", "%DIR%/script.rb", dump: nil, files: { "script.rb" => PIPELINES }, **rest)
   end
 
-  # What MWRAP has => the one line of the whole family, nil: none. All at a time: they wait.
+  # MWRAP's value => the one line of the whole family, nil: none. All at a time: they wait.
   def assert_one_line(cases)
     native = (@@native ||= pipelines(tracked: false))
     assert_equal [0, WORDS.lines.sort], [native.run.status.exitstatus, native.stdout.lines.sort]
@@ -93,7 +93,7 @@ class FamilyHazards < Minitest::Test
   end
 end
 
-# What processes leave that end by _exit(2), by a signal or by exec, in which nothing of ours is called.
+# Leftovers of processes that end by _exit(2), by a signal or by exec, in which nothing of ours is called.
 class LeftoverHazards < Minitest::Test
   include Served
 

@@ -48,7 +48,7 @@ class FileHazards < Minitest::Test
     tmpfs(8) do |dir|
       assert_said(/\Amwrap: dump_path .*: No space left on device$/, "dump_path:#{dir}/dump")
       assert_operator File.size("#{dir}/dump"), :<=, 8192
-      # what is there already stays
+      # files that are there already stay
       File.write("#{dir}/dump", "precious\n")
       File.write("#{dir}/rest", "x" * 4096)
       assert_said(/No space left on device$/, "dump_path:#{dir}/dump")

@@ -13,7 +13,7 @@ class InheritanceHazards < Minitest::Test
   SEED = Integer(ENV.fetch("SEED") { rand(1..1_000_000) })
   puts "# SEED=#{SEED}"
 
-  # What inherited prints behind these words
+  # The output of `inherited`, run behind these words
   def shown(seed, *words, env: {})
     in_tmp do |dir|
       File.open("#{dir}/shown", "w") do |out|

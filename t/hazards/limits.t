@@ -106,8 +106,8 @@ class LimitHazards < Minitest::Test
     assert_adds_up at.(least + 8, true)
   end
 
-  # What some allocators need at once, 32 MiB, they can't have. They then refuse everything, or end the process; it
-  # is never the tracker, nor a library of its own, that ends it.
+  # Some allocators need 32 MiB at once, and can't have them. They then refuse everything, or end the process.
+  # Neither the tracker nor a library of its own ever ends it.
   OWN_LAST_WORDS = /Out of memory trying to allocate internal tcmalloc data/
 
   def test_no_room_for_another_allocator

@@ -48,8 +48,8 @@ class LinkerHazards < Minitest::Test
 
   # --- preloads in front -------------------------------------------------------------------------
 
-  # What the tracker and liburcu take from the C library, but for what the tracker interposes itself, variables, and
-  # what the linker has in its own object.
+  # Symbols that the tracker and liburcu take from the C library, but for those that the tracker interposes itself,
+  # variables, and those in the linker's own object.
   NEVER = /\A(?:malloc|free|calloc|realloc|mmap|munmap|dlsym|_r_debug|stderr|environ)\z/
 
   def functions

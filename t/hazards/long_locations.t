@@ -26,7 +26,7 @@ class LongLocationHazards < Minitest::Test
   # Without the places where a browser may break a line
   def plain(html) = html.dup.force_encoding("UTF-8").gsub("<wbr>", "")
 
-  # What a page links to as locations: name => address.
+  # A page's links to locations: name => address.
   def links(html)
     plain(html).scan(%r{<td class="location"><a href="([^"]*)">(.*?)</a>}m).to_h { |href, name| [CGI.unescapeHTML(name), CGI.unescapeHTML(href)] }
   end

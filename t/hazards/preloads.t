@@ -25,7 +25,7 @@ class PreloadHazards < Minitest::Test
     "both" => ["dump_path:%DIR%/dump,dump_every:1,socket_dir:%DIR%/s"]
   }.freeze
 
-  # What is there when the threads that options ask for are at work.
+  # The file that shows that the threads which options ask for are at work.
   def at_work(options, dir)
     return "#{dir}/dump.*Z" if options.include?("dump_every")
     return "#{dir}/s/*.sock" if options.include?("socket_dir")

@@ -151,7 +151,7 @@ class ProcessHazards < Minitest::Test
     end
   end
 
-  # What it said itself on stderr.
+  # Its own words on stderr.
   def other_words(tracked) = [(tracked.stderr.lines - tracked.said).join]
 
   # --- another root, another user --------------------------------------------------------

@@ -128,7 +128,7 @@ class RequestHazards < Minitest::Test
         assert_match(/\AHTTP\/1\.1 400 /, ask(at, "POST /trim HTTP/1.1\r\nHost: localhost\r\nContent-Length: #{n}\r\n\r\n#{SMUGGLED}"))
       end
       assert_match(/\AHTTP\/1\.1 400 /, ask(at, "POST /reset HTTP/1.1\r\n#{HEAD}Origin: http://localhost, http://evil.example\r\n\r\n"))
-      # what can be read in one way only
+      # requests that can be read in one way only
       body = "5\r\nhello\r\n0\r\nX: y\r\n\r\n"
       r = ask(at, "POST /trim HTTP/1.1\r\n#{HEAD}Transfer-Encoding: Chunked\r\nX:\r\nAccept: a, b\r\nAccept: c\r\n\r\n#{body}")
       assert_match(/\AHTTP\/1\.1 200 /, r)
@@ -175,7 +175,7 @@ class RequestHazards < Minitest::Test
       slow.write("POST /reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n")
       assert_line parse(read_all(slow)), 413, TOO_LARGE
       slow.close
-      # what is allowed
+      # allowed requests
       assert_equal 200, parse(ask(at, "POST /trim HTTP/1.1\r\n#{HEAD}Content-Length: 1000000\r\n\r\n#{"x" * 1_000_000}")).status
     end
   end

@@ -69,7 +69,7 @@ class RandomRequestHazards < Minitest::Test
     s
   end
 
-  # What comes on it, up to the end; nil: it was reset.
+  # All bytes up to its end; nil: it was reset.
   def read_all(s)
     out = +"".b
     begin

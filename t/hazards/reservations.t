@@ -47,7 +47,7 @@ class ReservationHazards < Minitest::Test
     end
   end
 
-  # What the code makes costs none of the answers more than `memory`.
+  # No answer costs more than `memory` after the code ran.
   def costs_nothing(code, memory: MEMORY)
     app = served_ruby(APP)
     assert_equal "ready", app.hear
@@ -63,7 +63,7 @@ class ReservationHazards < Minitest::Test
     assert_equal usual.transform_values(&:status), answers.transform_values(&:status)
     map = JSON.parse(answers["/map.json"].body)
     assert_equal 0, map["left_out_bytes"]
-    # what a map takes while it is made is in memory, too
+    # a map's own memory while it is made counts, too
     assert_in_delta map["rss_bytes"], map["seen_bytes"], map["rss_bytes"] / 20.0 + ((memory - MEMORY) << 10)
     yield app, made, map
   end

@@ -35,7 +35,7 @@ class SandboxHazards < Minitest::Test
           "jemalloc" => %w[madvise], "mimalloc" => %w[madvise mprotect openat access close getrandom clock_gettime prctl] }.freeze
   OPTIONS = [nil, "stacks:off", "stacks:64k", "bt:4"].freeze
 
-  # What it called beyond the list.
+  # Calls beyond the list.
   def beyond(*cmd, allow:, tracked:, below: [], **rest)
     in_sandbox(allow) do |env, refused|
       o = once(*cmd, tracked: tracked, below: [*below, preload("sandbox")], env: env, dump: nil, **rest)
@@ -138,7 +138,7 @@ class SandboxedParts < Minitest::Test
     end
   end
 
-  # What the program and its allocator need.
+  # Calls that the program and its allocator need.
   def program_and(part) = SandboxHazards::STRICT + %w[getrandom] + LISTS.fetch(part)
   def c_program = [program("sandboxed"), "0", "wait"]
 

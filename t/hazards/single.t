@@ -3,8 +3,8 @@
 # frozen_string_literal: true
 #
 # Hazards of our threads in programs that want to have one thread only: user namespaces, sandboxes,
-# Chromium, whoever warns at fork. What a tracked process starts has none of ours, unless
-# Ruby is in it or children:all asks for them; the program that the user names has.
+# Chromium, programs that warn at fork. A child of a tracked process has none of our threads, unless
+# Ruby is in it or children:all asks for them; the program that the user names has them.
 
 require_relative "../lib/hazard"
 require "fileutils"

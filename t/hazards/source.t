@@ -12,7 +12,7 @@ class SourceHazards < Minitest::Test
   SECRET = "root:x:0:0: not to be seen\n"
   EVALUATED = /\ARuby read no such file: /
 
-  # What a script keeps for good, of 9,000 bytes or more.
+  # A script keeps this for good: 9,000 bytes or more.
   KEEP = "$kept << 'k' * 9000"
 
   def setup
@@ -207,7 +207,7 @@ class SourceHazards < Minitest::Test
     end
   end
 
-  # What Ruby read may have become something else since.
+  # A file that Ruby read may have become something else since.
   def test_replaced_by_a_link
     library("swapped")
     each_way("load #{path("swapped.rb").inspect}") do

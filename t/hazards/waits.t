@@ -93,7 +93,7 @@ class WaitHazards < Minitest::Test
     asker.value
   end
 
-  # What an application does beside a server that stands still.
+  # An application goes on beside a server that stands still.
   def assert_goes_on(app)
     3.times { assert_equal "1000 true true", app.ask("fork") }
     3.times { assert_equal "false", app.ask("lines") }

@@ -93,7 +93,7 @@ export class Process {
 		return this.rows.reduce((n, r) => n + r.bytes, 0);
 	}
 
-	// What the server would have kept: it leaked since three quarters of the time
+	// The server's history: the process leaked since three quarters of the time
 	past() {
 		const now = this.live;
 		const at = (t) => {
@@ -155,7 +155,7 @@ export class Process {
 		const kind = this.says || (this.paused ? "paused" : this.leaking && leak ? "grows" : "flat");
 		const part = (name) => ({ now: this.sample(to, this.live)[name], change });
 		const text = { grows: `Grows by ${(change / MB * 60 / Math.max(1, to - from)).toFixed(2)} MB a minute${chosen ? ` over ${to - from} s` : ", on all scales"}: 96 % of RSS's growth, 91 % of that at redcarpet.rb:51.`,
-			flat: "Nothing grows: flat for 3 hours.", paused: "Tracking is paused: what is allocated now isn't counted." }[kind] || `It is ${kind}.`;
+			flat: "Nothing grows: flat for 3 hours.", paused: "Tracking is paused: allocations now aren't counted." }[kind] || `It is ${kind}.`;
 		const at = kind === "grows" ? LEAK : null;
 		return { start: this.start, now: this.t, unix: this.unix0 + this.t, kind, growing: kind === "grows", sentence: text, next: kind === "grows" ? "Look at what redcarpet.rb:51 keeps." : "",
 			at, at_text: at && "redcarpet.rb:51", rate_bytes_per_minute: 0, rate_of: null, since: null, range: { from, to }, confidence: 0.97, watch_seconds: 0,
@@ -205,7 +205,7 @@ export class Process {
 	point() {
 		const { rss, live, heap } = this.sample(this.t, this.live);
 		return { t: this.t, rss, live, heap, blocks: this.rows.reduce((n, r) => n + r.live, 0), locations: this.rows.length, generation: this.t * 3,
-			bt: this.bt, paused: this.paused, overruns: 0, warnings: this.paused ? ["Tracking is paused: what is allocated now isn\u2019t counted."] : [],
+			bt: this.bt, paused: this.paused, overruns: 0, warnings: this.paused ? ["Tracking is paused: allocations now aren\u2019t counted."] : [],
 			mark: this.mark, resets: this.resets };
 	}
 

@@ -156,7 +156,7 @@ class Server {
 		const base = escape(this.o.base);
 		const top = [...this.process.rows].sort((a, b) => b.growth - a.growth).slice(0, 20);
 		const rows = top.map((r) => `<tr><td class="num">${r.growth}</td><td class="location">${escape(r.location)}</td></tr>`).join("\n");
-		const main = template("each.html", { base, heading: "What is growing", past: "", caption: "Locations, by growth",
+		const main = template("each.html", { base, heading: "Growing locations", past: "", caption: "Locations, by growth",
 			head: '<th scope="col" class="num">Growth</th><th scope="col">Location</th>', rows });
 		res.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": CSP, "Referrer-Policy": "same-origin" });
 		res.end(template("layout.html", { title: "growth", base, about: ' data-page="home"', nav: `<a class="home" href="${base}/">mwrap</a>`, version: "4.0", process: `pid ${this.process.pid}, up 3 h 12 min`, main,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Which columns there is room for; links to take away.
+// Columns for which there is room; links to take away.
 import test from "node:test";
 import assert from "node:assert/strict";
 import { fit } from "../../web/src/fit.js";

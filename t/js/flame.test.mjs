@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The flame graph's trees: reading, grouping, sums, searching, names. What is counted is compared
-// with the stacks that the tree was made of.
+// The flame graph's trees: reading, grouping, sums, searching, names. Counts are compared
+// with the stacks of which the tree was made.
 import test from "node:test";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

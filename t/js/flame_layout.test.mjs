@@ -43,7 +43,7 @@ test("children that have more than their parent are made to fit, and nothing at 
 	assert.equal(hit(none, 1, 500, 1, 0), -1);
 });
 
-// What a search of all nodes gives
+// The result of a search of all nodes
 function atPixel(tree, { x0, x1 }, zoom, width, row, x) {
 	const at = x0[zoom] + x / width * (x1[zoom] - x0[zoom]);
 	for (let i = 0; i < tree.n; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What the rows' memory is of: shares by kind, the column, the filter, and the group.
+// Kinds of the rows' memory: shares, the column, the filter, and the group.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { Kinds } from "../../web/src/kinds.js";

@@ -30,7 +30,7 @@ function some(n, rnd) {
 	return rows;
 }
 
-// What it should be, by looking at every row
+// The right result, by looking at every row
 function plainly(rows, q) {
 	const match = matcher(rows, parse(q));
 	return Array.from({ length: rows.slots }, (_, i) => i).filter((i) => rows.used[i] && match(i));

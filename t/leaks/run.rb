@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# run.rb - what the scripts in this folder have in common: each makes calls of
+# run.rb - shared by the scripts in this folder: each makes calls of
 # which a gem's old version leaks some memory, at the line with "# leaks here".
 #
 #	ruby t/leaks/GEM.rb VERSION CALLS [WAY]

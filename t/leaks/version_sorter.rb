@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What both strings are parsed into grows by realloc, and is never freed.
+# The parsed forms of both strings grow by realloc, and are never freed.
 require_relative "run"
 LeakRun.use "version_sorter"
 require "version_sorter"

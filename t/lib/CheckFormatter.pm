@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What prove prints for bin/check (t/lib/prove.sh): a line for each file that has ended, with
-# how many have, after how long; below it what failed and why, also where several run at a
-# time. At the end, above prove's own words: the slowest files, and all skips by their reasons.
+# prove's output for bin/check (t/lib/prove.sh): a line for each file that has ended, with
+# how many have, after how long; below it the failed tests and their reasons, also where several files
+# run at a time. At the end, above prove's own words: the slowest files, and all skips by their reasons.
 # With -v it prints as prove does.
 package CheckFormatter;
 

@@ -75,9 +75,9 @@ sub memory {
     return $sum + ( $rss || 0 );
 }
 
-# Which test each process is of: by its parents, or because it was of the test before, or as a group or a session
-# whose leader was of the test has it. So one whose parent has ended is its test's, too. None is that is older than
-# the test.
+# Each process's test: by its parents, by an earlier look, or by its group or session, if the leader was of
+# the test. So a process whose parent has ended is its test's, too. A process that is older than the test is
+# of none.
 sub owners {
     my ($self) = @_;
     my ( %parent, %groups, %born, %of );

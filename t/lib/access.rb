@@ -45,7 +45,7 @@ module AccessTest
 
   def with_cookie(cookie, at:) = { "Cookie" => cookie, "Host" => "localhost:#{at.is_a?(Integer) ? at : 8080}" }
 
-  # What the block gives, run by another user: a String or nil, or an exception's class.
+  # The block's result, run by another user: a String or nil, or an exception's class.
   # As root only: elsewhere nobody can become somebody else.
   def as_user(uid, gid, groups = [gid])
     r, w = IO.pipe

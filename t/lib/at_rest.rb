@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Has a process nothing to do? What a program says is out before it has done what comes next: between its
+# Has a process nothing to do? A program's answer is out before its next steps are done: between its
 # answer and its wait for the next order it may be stopped for seconds, and allocates then.
 
 module AtRest

@@ -25,7 +25,7 @@ module CTests
       status.signaled? ? "signal #{status.termsig}" : "exit #{status.exitstatus}"
     end
 
-    # what must be the same natively
+    # must be the same natively
     def visible
       [ending, out.lines.reject { |l| l.start_with?("#") }.join, err]
     end
@@ -165,7 +165,7 @@ module CTests
 
   Expected = Struct.new(:pid, :function, :figures)
 
-  # what the program said that it did; pid nil: the process that was started
+  # the program's own figures; pid nil: the process that was started
   def expected(out)
     out.lines.filter_map do |l|
       next unless l =~ /\A(?:# (\d+) )?expect (\S+)((?: -?\d+){6})\Z/
@@ -201,7 +201,7 @@ module CTests
     end
   end
 
-  # What is true of any row. reset: something was reset, or it is a fork's child;
+  # Is true of any row. reset: something was reset, or it is a fork's child;
   # empty: a process that may have allocated nothing; torn: a child, whose parent's other
   # threads may have been in the middle of an operation each.
   def sound?(rows, name, reset: false, empty: false, torn: false)

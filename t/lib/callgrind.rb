@@ -36,7 +36,7 @@ module Callgrind
     end
   end
 
-  # What one more round costs: start and end are in both.
+  # The cost of one more round: both runs have the start and the end.
   def each_round(few, many)
     (yield(many) - yield(few)).fdiv(many - few)
   end

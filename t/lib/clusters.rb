@@ -79,8 +79,8 @@ module Clusters
 
   def row(rows, like) = rows.find { |r| like === r["location"] } || flunk("no #{like.inspect}")
 
-  # What of a process's table isn't its own but was there when it was forked, by location:
-  # [total, allocations]. Only what processes say to each other has it.
+  # The part of a process's table that it inherited at its fork, by location:
+  # [total, allocations]. Only processes' answers to each other have it.
   def fork_baseline(pid, at: path)
     target = "/family/table"
     r = get(target, { "X-Mwrap-Relayed" => "/" }, at: at)

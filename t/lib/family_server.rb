@@ -29,7 +29,7 @@ end
 
 KEPT = Array.new(300) { "m" * 1000 } # made by the master
 MINE = []
-# what each worker has for itself, by its number
+# each worker's own memory, by its number
 def fill(number)
   (number + 1).times { 40.times { MINE << "w" * 2000 } }
 end

@@ -46,10 +46,10 @@ module Hazard
       s.signaled? ? "signal #{s.termsig}" : "exit #{s.exitstatus}"
     end
 
-    # What the tracker said.
+    # The tracker's lines.
     def said = stderr.lines.grep(/\Amwrap: /)
 
-    # What must be the same natively.
+    # Must be the same natively.
     def visible = [ending, stdout.lines.reject { |l| l.start_with?("#") }.join, (stderr.lines - said).join]
   end
 
@@ -159,7 +159,7 @@ module Hazard
     return assert_estimates bytes, at, line, 1 << 20 if SAMPLED
     assert_equal 1, at.size, "one row at line #{line}"
     assert_operator at[0].live, :>=, n, at[0].inspect
-    # what YJIT knows of a line's code is kept there, if all programs have it
+    # YJIT's data about a line's code is kept there, if all programs have it
     more = ENV["RUBY_YJIT_ENABLE"] == "1" ? 192 << 10 : 64 << 10
     assert_includes bytes..bytes + 32 * n + more, at[0].live_bytes, at[0].inspect
     assert_operator at[0].total, :>=, bytes, at[0].inspect

@@ -42,10 +42,9 @@ module HttpdTest
       hear
     end
 
-    # What is left of its stdout, to the end.
+    # The rest of its stdout, to the end.
     def rest = Timeout.timeout(PATIENCE) { @out.read }
 
-    # What it said on stderr.
     def stderr = File.read(log)
     alias said stderr
 
@@ -134,7 +133,7 @@ module HttpdTest
     retry
   end
 
-  # What a socket has until its end; "" also if it was cut off.
+  # All bytes of a socket up to its end; "" also if it was cut off.
   def drain(s)
     out = +"".b
     Timeout.timeout(PATIENCE) { out << s.readpartial(65_536) while true }

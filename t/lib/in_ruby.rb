@@ -23,6 +23,6 @@ module InRuby
     end
   end
 
-  # What doesn't come back from the code, but raises: its class and message.
+  # The class and message of the exception that the code raises.
   def raised(code) = "begin; #{code}; rescue Exception => e; [e.class.name, e.message]; end"
 end

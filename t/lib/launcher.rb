@@ -27,7 +27,7 @@ module LauncherTest
     end
   end
 
-  # What LD_PRELOAD has for the tracker in there
+  # LD_PRELOAD's entry for the tracker in there
   def preloaded(lib) = "/usr/$LIB/../../../../../..#{lib}/libmwrap.so"
 
   def launch(dir, *args, **rest) = run_command("#{dir}/bin/mwrap", *args, **rest)

@@ -5,7 +5,7 @@
 #
 #   Messages.of(path)   [[message, ...], [part, ...]] of a source in C, Ruby or for the shell
 #
-# A message is a whole line without "mwrap: ", "mwrapctl: " or "mwrap-replay: "; what is put in is <>, as in "<>: given twice".
+# A message is a whole line without "mwrap: ", "mwrapctl: " or "mwrap-replay: "; inserted values are <>, as in "<>: given twice".
 # A part is another text of some words, in a file with messages: it may become one elsewhere.
 module Messages
   STRING = /"(?:\\.|[^"\\\n])*"/
@@ -115,7 +115,7 @@ module Messages
     text.scan(/#{STRING}(?:\s+(?:PRI\w+\s+)?#{STRING})*/).map { |s| s.scan(STRING).map { |one| one[1..-2] }.join }
   end
 
-  # What is put in is <>.
+  # Inserted values are <>.
   def plain(text)
     text.gsub(/%[-+ #0-9.*]*(?:z|l|ll|h)?[sduxoc]/, "<>").gsub(/%%/, "%").gsub(/\\(.)/) { { "n" => "\n", "t" => "\t" }.fetch($1, $1) }
   end

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# What Prometheus's own parsers (of its client for Python) make of a text in either of its forms.
+# Reads a text in either of its forms by Prometheus's own parsers (of its client for Python).
 
 require_relative "tap"
 

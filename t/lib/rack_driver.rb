@@ -30,7 +30,7 @@ STACK = if how["rack"]
         end
 KEPT = []
 
-# What a server would do with it: takes all of the body, then closes it.
+# Does as a server would: takes all of the body, then closes it.
 def take(env)
   status, headers, body = STACK.call(env)
   parts = []

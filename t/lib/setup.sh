@@ -6,10 +6,10 @@
 #
 #	cd "$(dirname "$0")/.." && . t/lib/setup.sh && mw_setup build demo
 #
-# The current folder must be the top of the checkout. What may change outside of
-# it is Debian's list of installed packages (t/lib/packages says which); gems
+# The current folder must be the top of the checkout. Outside of it only Debian's
+# list of installed packages may change (t/lib/packages says which); gems
 # (t/lib/gems) go to .build/gems-*, one folder for each Ruby, npm packages to
-# web/node_modules. Nothing is asked on the terminal, except a password by sudo.
+# web/node_modules. Only sudo asks on the terminal, for a password.
 #
 # RUBY names another Ruby than the first in PATH. A function that can't go on
 # says why in one line on stderr and exits 1.
@@ -151,7 +151,7 @@ mw_not_old() {
 # manager's script), and `ruby` in PATH leads to that one too.
 mw_ruby() {
 	local bin=$PWD/.build/bin
-	# what a bundle or a calling app set is not for us
+	# variables of a bundle or a calling app are not for us
 	unset RUBYOPT RUBYLIB BUNDLE_GEMFILE GEM_PATH MWRAP
 	RUBY=$("${RUBY:-ruby}" -rrbconfig -e 'print RbConfig.ruby') || mw_die "${RUBY:-ruby}: doesn't run: name another Ruby by RUBY="
 	GEM_HOME=$PWD/.build/gems-$("$RUBY" -e 'print RUBY_ENGINE, "-", RUBY_VERSION, "-", RUBY_PLATFORM')

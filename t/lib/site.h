@@ -88,7 +88,7 @@ __attribute__((unused, format(printf, 2, 3))) static bool check(bool good, const
 	return good;
 }
 
-/* What a function's rows in the dump must add up to. */
+/* The sums that a function's rows in the dump must have. */
 struct expected {
 	uint64_t allocations, frees, total, live, live_bytes;
 	int64_t growth;

@@ -67,7 +67,7 @@ static bool make_stubs(size_t n)
 	return true;
 }
 
-/* What malloc(bytes) returns to the i-th. */
+/* malloc(bytes), called by the i-th stub. */
 static void *call_stub(size_t i, size_t bytes)
 {
 	unsigned char *at = stubs_code + i * STUB;

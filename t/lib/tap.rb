@@ -235,7 +235,7 @@ module MwrapTest
     assert run.status.success?, "#{run.status}\n#{run.stdout}\n#{run.stderr}"
   end
 
-  # What holds for every row of a process that did no reset and no fork, once
+  # Holds for every row of a process that did no reset and no fork, once
   # it is quiet: allocated = freed + live.
   def assert_exact(rows)
     refute_empty rows

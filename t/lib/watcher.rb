@@ -10,7 +10,7 @@ require_relative "served"
 module Watching
   Event = Struct.new(:name, :data)
 
-  # What GET /live sends, event by event.
+  # Reads GET /live, event by event.
   class Watcher
     attr_reader :status, :headers, :socket, :bytes # read so far
 
@@ -142,7 +142,7 @@ module Watching
   # It serves before Ruby has started: here all of that is over.
   def leaking(**rest) = served_ruby(LEAK, **rest).tap(&:hear)
 
-  # What these watchers' tables are once all that was done until now is in them.
+  # These watchers' tables, once all that was done until now is in them.
   def tables_now(*watchers, at: path)
     now = JSON.parse(body("/history.json", at: at))["now"]
     watchers.map { |w| w.table_after(now) }

@@ -127,7 +127,7 @@ static void draw_fragments(struct life *l, struct part *p)
 		p->right |= IS(NATIVE);
 }
 
-/* What is freed can't be used again: other sizes are asked for. */
+/* Freed memory can't be used again: the app asks for other sizes. */
 static void fragment(struct life *l, struct part *p, double t)
 {
 	double bytes = steady(l, p, t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* draws.c - what many parts draw, and do. See life.h. */
+/* draws.c - draws and steps that many parts share. See life.h. */
 #include <stdio.h>
 
 #include "life.h"

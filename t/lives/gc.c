@@ -3,8 +3,8 @@
  * gc.c - Ruby's collector, as far as memory over time shows it.
  *
  * A minor collection comes when as much as malloc_limit was allocated, or Ruby's heap is full. A major one
- * comes when what is old has grown by as much as old_limit, has doubled, or left too little free. Both limits grow
- * when they are met. What was garbage goes while pages are swept, some seconds long.
+ * comes when old memory has grown by as much as old_limit, has doubled, or left too little free. Both limits grow
+ * when they are met. Garbage goes while pages are swept, some seconds long.
  */
 #include <stdlib.h>
 

@@ -32,7 +32,7 @@ static double lowest(const struct life *l, double from, double to)
 	return v;
 }
 
-/* What rose at the begin only has ended: the floor of each third must be higher than the one before. */
+/* The floor of each third must be higher than the one before: a series that rose only at its begin doesn't rise. */
 static bool floor_rose(const struct life *l, double from, double to)
 {
 	double third = (to - from) / 3,
@@ -133,7 +133,7 @@ static bool spike_is_over(const struct life *l, double t)
 
 		if (part_rises(p, &(struct window){ fmax(t - 300, 0), t, fmax(t - 90, 0) }, 0))
 			return false;
-		/* what a start frees is no spike */
+		/* memory that a start frees is no spike */
 		if (!strcmp(p->kind->name, "spike") && p->from >= 120 && p->state > 1 &&
 		    t > p->disturbs + 120)
 			before = fmax(before, p->size);
@@ -208,7 +208,7 @@ static double live_at(const struct life *l, double t)
 	return sum;
 }
 
-/* Something was kept, and isn't any more; or GC.disable has ended. What collections free each time is no spike. */
+/* Something was kept, and isn't any more; or GC.disable has ended. Garbage that each collection frees is no spike. */
 static bool had_spike(const struct life *l, const struct mw_verdict *v, double t)
 {
 	double now = l->kept_then[(size_t)t], most = 0;
@@ -310,7 +310,7 @@ void judge_moment(const struct play *p, const struct mw_verdict *v, struct momen
 	}
 }
 
-/* What was said is true for a while only, or until a major collection. */
+/* The sentence before is true for a while only, or until a major collection. */
 static bool had_to_end(const struct moment *before, const struct moment *now)
 {
 	bool waited = before->kind == MW_VERDICT_UNCOLLECTED || now->kind == MW_VERDICT_UNCOLLECTED;

@@ -10,7 +10,7 @@ struct window {
 	double from, to, late; /* late: what is said in the present must have gone on since then */
 };
 
-/* What a series, or a part, has grown by in that time, by `least` bytes or more, and does still. */
+/* Has a series, or a part, grown in that time by `least` bytes or more, and does it still grow? */
 bool rises(const float *v, const struct window *, double least);
 bool part_rises(const struct part *, const struct window *, double least);
 double rise(const float *v, double from, double to);

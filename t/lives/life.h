@@ -66,7 +66,7 @@ struct gc {
 	uint32_t *gcs_then; /* each second */
 };
 
-/* What a moment's RSS is made of, beside the lines. */
+/* The parts of a moment's RSS, beside the lines. */
 struct memory {
 	bool glibc;
 	double boot;         /* seconds */
@@ -89,7 +89,7 @@ struct load {
 	double period, depth, phase;
 };
 
-/* What grows of a part: the verdicts that are right about it. */
+/* The verdicts that are right about a part's growth. */
 #define IS(k) (1u << MW_VERDICT_##k)
 
 struct part;
@@ -105,7 +105,7 @@ struct part_kind {
 	bool ruby; /* needs Ruby */
 	void (*draw)(struct life *, struct part *);
 	void (*second)(struct life *, struct part *, double t);
-	/* What it has grown by is in memory that a proof can see: a line can be told only after one. */
+	/* A proof can see the memory of its growth: a line can be told only after one. */
 	bool by_line;
 };
 
@@ -167,7 +167,7 @@ void life_second(struct life *, double t, struct mw_point *);
 double line_live(const struct line *);
 /* Bytes that stay. */
 void line_keep(struct life *, struct line *, double bytes);
-/* What was kept since then isn't any more. */
+/* Drops kept bytes that were born then. */
 void line_drop(struct life *, struct line *, double bytes, double born);
 /* Bytes that are garbage at once. */
 void line_churn(struct life *, struct line *, double bytes);

@@ -136,7 +136,7 @@ const struct mw_object_stay *objects_stays(size_t *n)
 
 /* --- is it true? --------------------------------------------------------------------------- */
 
-/* What a line has made since then and keeps at the time t. */
+/* The bytes that a line has made since then and keeps at the time t. */
 static double kept_since(const struct life *l, uint32_t made, double since, double t)
 {
 	double then, kept, unused, dropped;

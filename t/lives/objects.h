@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * objects.h - samples of Ruby's objects in a made-up process, and whether what is said of the lines that made them is true.
+ * objects.h - samples of Ruby's objects in a made-up process, and whether sentences about their lines are true.
  *
- * What a line keeps has slots in Ruby's heap, and so has what a part keeps there alone: that is a line of its own.
+ * A line's kept memory has slots in Ruby's heap. A part may keep slots alone: those have a line of their own.
  * A sample stands for some bytes of these. Samples come in clusters, as those of one window are of one line. A sample is
  * dead from the first major collection on after its object was dropped, and it stays once it outlived two.
  */

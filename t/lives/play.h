@@ -49,11 +49,11 @@ struct play {
 	double answer_t; /* NEVER: none */
 	struct mw_held answers[MW_VERDICT_SUSPECTS];
 	size_t answers_n;
-	/* what is told now: not the last judgement, unless steady.h lets it be */
+	/* told now: not the last judgement, unless steady.h lets it be */
 	struct mw_steady steady;
 	struct mw_evidence told_of; /* the verdict points into it */
 	struct mw_verdict told;
-	/* what was told when */
+	/* the sentences and their times */
 	size_t moments_n;
 	struct moment moments[MOMENTS_MAX];
 };

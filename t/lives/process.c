@@ -81,7 +81,7 @@ static double load_at(const struct life *l, double t)
 	}
 }
 
-/* What the app itself does: it starts, and each request makes garbage at many lines. */
+/* The app itself: it starts, and each request makes garbage at many lines. */
 static void work(struct life *l, double t)
 {
 	double boot = fmax(l->memory.boot, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * proofs.c - what a forked child would say of a verdict's suspects, true by construction. As pages/suspects.h
+ * proofs.c - a forked child's answers about a verdict's suspects, true by construction. As pages/suspects.h
  * has it: at most one in five minutes, none in the first one. The answer comes 2 to 20 s later.
  */
 #include <string.h>

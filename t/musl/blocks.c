@@ -11,7 +11,7 @@
 
 #include "../../src/tracker/real/musl.c"
 
-/* what it wants of others */
+/* its imports */
 struct mw_real mw_real = { .malloc = malloc, .free = free, .malloc_usable_size = malloc_usable_size };
 const char *mw_glibc_version(void)
 {

@@ -3,9 +3,9 @@
  * greedy_dlsym.c - a dlsym that allocates at each call, before it answers.
  *
  * As other preloads do, and some versions of the C library. The first calls
- * come while the tracker is still looking for the real functions. What it got is
- * kept in greedy_block[], filled with its number, for t/programs/bootstrap.c. It is more
- * than a first piece of 64 KiB has, and some of the blocks alone are.
+ * come while the tracker is still looking for the real functions. Each block is
+ * kept in greedy_block[], filled with its number, for t/programs/bootstrap.c. Together they
+ * are more than a first piece of 64 KiB has, and some of them alone are.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

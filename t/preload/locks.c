@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * locks.c - preloaded beneath the tracker: who calls what takes a lock of the C
+ * locks.c - preloaded beneath the tracker: counts calls that take a lock of the C
  * library's.
  *
- * A fork doesn't wait for those locks. What the server's thread holds of them at
- * that moment, a child never gets. At exit a line for each function that was
+ * A fork doesn't wait for those locks. A child never gets a lock that the server's
+ * thread holds at that moment. At exit a line for each function that was
  * called is written to the file $LOCKS_SEEN: its name, the calls by the main
  * thread, the calls by all others. Those of others count from the main thread's
  * first strerror(): while the server is being loaded, fork waits.

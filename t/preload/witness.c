@@ -13,8 +13,8 @@
  * a table, and the lower one's is compared with the tracker's lives(), block by
  * block, address by address.
  *
- * What is allocated while the tracker is quiet in that thread (its own work) is
- * counted apart, as are the frees of it; quiet_enter()'s result tells.
+ * Allocations while the tracker is quiet in that thread (its own work) are
+ * counted apart, as are their frees; quiet_enter()'s result tells.
  *
  * witness_inside() is true while the calling thread is in a layer's own code or
  * in the allocator beneath it: a signal handler may allocate if and only if
@@ -182,7 +182,7 @@ static size_t slot_find(uintptr_t a)
 	return SLOTS;
 }
 
-/* What slot_put was told; SIZE_MAX: never heard of it. */
+/* The size that slot_put was told; SIZE_MAX: it never heard of p. */
 static size_t slot_del(void *p)
 {
 	size_t hole, i, size;
@@ -453,7 +453,7 @@ EXPORT void *pvalloc(size_t n)
 		return NULL;
 	inside++;
 	p = next_pvalloc(n);
-	/* what is asked for is whole pages */
+	/* a request is for whole pages */
 	count_alloc(p, n ? (n + page - 1) & ~(page - 1) : page);
 	inside--;
 	return p;

@@ -40,7 +40,7 @@ struct block {
 	uint32_t size;
 };
 
-/* What one thread did to one line; nobody else writes it. */
+/* One thread's calls at one line; no other thread writes it. */
 struct did {
 	uint64_t made, made_bytes, freed, freed_bytes;
 };

@@ -64,7 +64,7 @@ static const char *library[2];
 /* glibc's loader keeps its lock through a fork: the child of a fork in the middle of dlopen couldn't exit. */
 static pthread_rwlock_t loader = PTHREAD_RWLOCK_INITIALIZER; /* shared: loads; exclusive: forks */
 
-/* What children say, in shared memory. A pause is over, or there was none, if `pauses` is even. */
+/* The children's counts, in shared memory. `pauses` is odd while a pause is under way. */
 static struct {
 	_Atomic uint64_t pauses, exact, wrong, unsure, ended, threads, loads;
 } *told;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * checked.c - what sanitizers and valgrind look for, one fault for each argument. Built anew with
+ * checked.c - faults that sanitizers and valgrind look for, one for each argument. Built anew with
  * each of them by t/hazards/checkers.t; without an argument it does nothing wrong.
  */
 #include <malloc.h>

@@ -74,7 +74,7 @@ static void *shown(const char *what, void *p, size_t n, size_t align)
 	return p;
 }
 
-/* What a block of n bytes must be aligned to: any object that fits in. */
+/* The alignment of a block of n bytes: that of any object that fits in. */
 static size_t promised(size_t n)
 {
 	return n >= 16 ? 16 : n >= 8 ? 8 : 1;
@@ -144,7 +144,7 @@ SITE void *wont(void *p, size_t count, size_t each)
 	return keep(reallocarray(p, count, each));
 }
 
-/* What fits into both sizes must survive. */
+/* The bytes that fit into both sizes must survive. */
 static void do_realloc(void)
 {
 	static const size_t steps[] = { 1,   8,       9,       24,      16,     100, 4000, 40, 200000,

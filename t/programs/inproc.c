@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * inproc.c - what a process sees through struct mw_api. Natively it prints
+ * inproc.c - a process's view through struct mw_api. Natively it prints
  * nothing; the test wants the lines of the run under the tracker.
  */
 #include "../lib/site.h"
@@ -150,7 +150,7 @@ static void lifespans(void)
 	check(r.frees == 1 && r.life_max <= 256, "a short life: %lu", r.life_max);
 }
 
-/* What the caller allocates is counted, what the tracker does for it isn't. */
+/* The caller's allocations are counted, those of the tracker for it aren't. */
 static void unseen(void)
 {
 	struct mw_stats before, after;

@@ -3,9 +3,9 @@
  * overruns MODE [ARG] - writes past the end of blocks, frees twice, frees what isn't ours.
  *
  * Natively nothing is written past an end: the last bytes of a block's room
- * are the tracker's, which malloc_usable_size() tells. So what happens
- * natively is what must happen in either case. What the tracker found is
- * looked up at once, and printed as "# found FUNCTION BLOCKS LAST_SIZE LOCATION".
+ * are the tracker's, which malloc_usable_size() tells. So a tracked run
+ * must go as a native one. The tracker's findings are looked up at once, and printed as
+ * "# found FUNCTION BLOCKS LAST_SIZE LOCATION".
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -300,7 +300,7 @@ static void unknown(const char *lib)
 
 			memset(p, 'p', sizes[s]);
 			memset(q, 'q', sizes[s]);
-			/* what is left there of blocks that were freed is no tail */
+			/* the rests of freed blocks there are no tails */
 			memset(p, 'p', malloc_usable_size(p) + (tracker() ? 8 : 0));
 			memset(q, 'q', malloc_usable_size(q) + (tracker() ? 8 : 0));
 			free(p);

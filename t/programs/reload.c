@@ -3,7 +3,7 @@
  * reload.c A.so B.so [MODE] - two libraries, loaded in turn at the same addresses.
  *
  * The counts of code at an address belong to the library that was there, under the
- * name that it had. What A allocated lives on when B is in its place.
+ * name that it had. A's blocks live on when B is in its place.
  *
  *   (none)    each is closed
  *   stays     but for the last

@@ -95,7 +95,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* What the thread's function and its successor's regrow come to. */
+/* The sums of the thread's function and of its successor's regrow. */
 static void known(size_t t, struct expected *m, struct expected *g)
 {
 	size_t k, next = (t + 1) % THREADS;

@@ -142,7 +142,7 @@ static void keys(void)
 	expect("in_destructor", more * n, more * n, 64 * more * n, 0);
 }
 
-/* What little is needed on a stack must do for the first call at a new place. */
+/* A tiny stack must do for the first call at a new place. */
 static void *tiny(void *arg)
 {
 	void *p = in_thread(1000), *q = in_destructor(1);

@@ -53,7 +53,7 @@ static void defer_one(void)
 	call_rcu(&l->head, free_later);
 }
 
-/* What is deferred is freed once nobody reads: qsbr's threads say so themselves. */
+/* Deferred blocks are freed once nobody reads: qsbr's threads say so themselves. */
 static void until_freed(unsigned n)
 {
 	rcu_thread_offline();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# What both applications do: keep 50 strings of 10 kB for each request, at line 8.
+# Both applications keep 50 strings of 10 kB for each request, at line 8.
 module Leak
   KEPT = []
   def self.more

@@ -10,7 +10,7 @@ require "rbconfig"
 class InSrv
   TOP = File.expand_path("../..", __dir__)
   PATIENCE = 60 # seconds for whatever must happen
-  # what is copied into the folder that becomes /srv, and what as
+  # files that are copied into the folder that becomes /srv, and their names there
   FILES = { "t/demo" => "notes", "t/lib" => "lib", "lib" => "mwrap/lib" }.freeze
 
   attr_reader :dir

@@ -93,7 +93,7 @@ class Screenshots
     @tab.evaluate("document.querySelector('.ask .no').click()")
   end
 
-  # Who called it: all of it, and the callers of the leak.
+  # The whole flame graph, and the callers of the leak.
   def flame
     leak = rows.max_by { |r| r["growth"] }["location"]
     drawn = "!!document.querySelector('.flame .top-frames tbody tr') && !document.querySelector('.flame[aria-busy]')"

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# app.rb - the benchmark's app, and what one that runs for weeks does besides: it
+# app.rb - the benchmark's app, with the habits of one that runs for weeks: it
 # keeps things for a while and replaces them, starts threads, and compiles templates
-# that come from elsewhere. What it keeps is bounded.
+# that come from elsewhere. Its kept memory is bounded.
 require "erb"
 require_relative "../bench/programs/app"
 

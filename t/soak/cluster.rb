@@ -80,7 +80,7 @@ class Cluster
     }.to_h
   end
 
-  # What is there but shouldn't be after the end: who was killed couldn't take its socket with it.
+  # Files that shouldn't be there after the end: a killed process couldn't take its socket with it.
   def left_behind
     killed = endings.select { |_, how| how.start_with?("SIGKILL") }.keys
     Dir.children(@sockets).reject { |name| killed.include?(name[/\d+/].to_i) }.sort

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# figures.rb - what a process of an idle cluster has: descriptors, threads, memory,
+# figures.rb - the figures of a process of an idle cluster: descriptors, threads, memory,
 # and whether its counts are consistent.
 require_relative "cluster"
 require_relative "rows"
@@ -67,7 +67,7 @@ class Figures
   # Since then: what is live is what was, and what was allocated, less what was freed.
   #
   # A location without a row has no bytes, neither allocated nor live: all blocks that it
-  # had were freed. What was allocated where Ruby could not be asked moves to its line
+  # had were freed. Blocks that were allocated where Ruby could not be asked move to their line
   # when that becomes known: as much as other lines have too much, UNKNOWN has too little.
   def end_count
     stats, rows = still

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# report.rb - what is told about one cluster, a line for each figure, and whether
+# report.rb - the report on one cluster, a line for each figure, and whether
 # each is as it must be.
 #
 # When memory grows: the tracker's tables are never given back; they grow in pieces (1 MiB
@@ -11,7 +11,7 @@
 # piece for blocks and four for threads, and the master, which does hardly anything but
 # answer, one for a thread; either may take one for locations, of which some may be new. In
 # ten minutes that shows what costs a worker 40 bytes a request, or the master 4 kB or two
-# locations a restart. What the server's pages take isn't in the tables; in the master, whose
+# locations a restart. The memory of the server's pages isn't in the tables; in the master, whose
 # app does nothing either, 120 bytes a page would show in the memory of the whole process
 # (which changes by a megabyte as Ruby collects its garbage).
 require "tmpdir"
@@ -49,7 +49,7 @@ class Report
     figures.wrong.clear
   end
 
-  # What there is while it is idle: at the start, after the warm-up, at the end. By
+  # Figures while it is idle: at the start, after the warm-up, at the end. By
   # role: descriptors, threads, and from the second on `own`, bytes of the whole process.
   def look(by_role) = @looks << by_role
 

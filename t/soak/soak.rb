@@ -89,7 +89,7 @@ class Soak
   # Role => PID.
   def roles = ["master", "elder worker", "other worker"].zip(@cluster.processes).to_h.compact
 
-  # What a Report wants to know of each.
+  # A Report's figures of each.
   def look(memory: false)
     roles.to_h do |role, pid|
       f = Figures.new(@cluster, pid)

@@ -34,7 +34,7 @@ class Chaos
     def log = "#{dir}/log"
     def port = File.read(log)[%r{listening on http://127\.0\.0\.1:(\d+)/}, 1]&.to_i
     def said = File.readlines(log, chomp: true).grep(/\Amwrap: /).grep_v(/listening on/)
-    # Which process has the socket's path, for a client that finds nothing there.
+    # The owner of the socket's path, for a client that finds nothing there.
     def owner = "lock: #{File.read("#{socket}.lock").inspect}, of #{pid}" rescue "no lock, of #{pid}"
     def go = order("go")
     def maybe = order("maybe")
@@ -62,7 +62,7 @@ class Chaos
       Process.wait(pid)
     end
 
-    # What the driver itself must have.
+    # The driver itself must have an answer.
     def ask(method, target)
       answer = nil
       patiently("#{method} #{target}") do

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # routes.rb - requests for every route that src/api/routes.def has, for this process, for one by its PID and for all.
-# What a "*" stands for is drawn from FILLED; a route that isn't there is asked for with nothing in its place.
+# FILLED gives a "*" its value; a route that isn't there is asked for with nothing in its place.
 require "json"
 require_relative "../lib/routes"
 

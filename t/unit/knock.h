@@ -16,7 +16,7 @@ static uint64_t clock_ms;
 
 #define HEADERS(...) set_headers((const char *const[]){ __VA_ARGS__, NULL })
 
-/* What is set in a block stays when that ends. */
+/* Headers that a block sets stay when it ends. */
 static void set_headers(const char *const *h)
 {
 	static const char *kept[17];

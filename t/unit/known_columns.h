@@ -25,7 +25,7 @@ static bool is_known(int column, int seen)
 	return seen < KNOWN_N && !strcmp(mw_columns[column].name, known_columns[seen]);
 }
 
-/* What comes before a column's value. */
+/* The text before a column's value. */
 static void want_begin(struct mw_buf *b, enum mw_format format, int column)
 {
 	mw_buf_str(b, !column ? "" : format == MW_FORMAT_TSV ? "\t" : ",");

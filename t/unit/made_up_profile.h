@@ -78,7 +78,7 @@ static inline struct mw_profile_stack *made_stack(uint64_t bytes, uint32_t depth
 	made_stack(bytes, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), \
 		   (const uint32_t[]){ __VA_ARGS__ })
 
-/* What was sampled of one stack of a row; its frame is 0. */
+/* The samples of one stack of a row; its frame is 0. */
 static inline struct mw_profile_sampled made_sample(uint32_t row, double live, double total)
 {
 	static const uint32_t frame = 0;

@@ -87,7 +87,7 @@ static void free_tree(struct tree *t)
 	free(t->width);
 }
 
-/* What decides whether a node stays. */
+/* The values that decide whether a node stays. */
 static const long long *widths(const struct tree *t)
 {
 	return t->width ? t->width : t->value;

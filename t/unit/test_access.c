@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who gets in with which token, and what is for everybody: without a socket. */
+/* Access by tokens, and pages for everybody: without a socket. */
 /* uses: @server */
 #include "unit.h"
 #include "knock.h"
@@ -129,7 +129,7 @@ TEST(wrong_tokens_are_slowed)
 	assert_int_equal(bearer("Bearer " TOKEN), 429);
 	clock_ms += 1;
 	assert_int_equal(bearer("Bearer " TOKEN), 200);
-	/* who sends none, or an old cookie, tries out nothing */
+	/* a request without a token, or with an old cookie, tries out nothing */
 	for (unsigned i = 0; i < 3 * MW_FAILURES_MAX; i++) {
 		assert_int_equal(get_with("mwrap_8080=00000000000000000000000000000001"), 401);
 		assert_int_equal(bearer("Basic x"), 401);

@@ -16,7 +16,7 @@
 #include "../../src/tracker/table/snapshot.h"
 #include "../../src/tracker/track/admit.h"
 
-/* what these sources want of others */
+/* these sources import them */
 uint32_t mw_no_states[32];
 __thread struct mw_shard *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
 static bool maintains;

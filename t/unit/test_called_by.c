@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who called a location, in a few rows: which frames they have, where they branch, what they add up to. */
+/* A location's callers, in a few rows: their frames, branches and sums. */
 /* uses: src/server/report/called_by.c src/shared/report/profile.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c */
 #include "unit.h"
 #include "made_up_profile.h"

@@ -91,7 +91,7 @@ static void compare_one(uintptr_t pc, enum mw_cfi want, const struct mw_cfi_row 
 			      got.by_fp, got.cfa, got.fp, got.ra, line);
 }
 
-/* What stands in a column of this name. */
+/* The value in a column of this name. */
 static const char *column(char *const *names, char *const *values, int n, const char *name)
 {
 	for (int i = 0; i < n; i++)

@@ -219,7 +219,7 @@ TEST(augmentations)
 	assert_int_equal(made_up("zR", TEXT("\x1b"), no, no, 9, &r), MW_CFI_RULE);
 }
 
-/* What the changed word at `at` makes of a description that has a row. */
+/* Changes the word at `at` of a description that has a row, and looks the row up. */
 static enum mw_cfi changed(uint8_t *(*at)(void), int64_t value)
 {
 	struct mw_cfi_row r;

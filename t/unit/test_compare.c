@@ -85,7 +85,7 @@ TEST(slopes)
 	mw_self_curve(&self, &h);
 	assert_true(mw_self_slope(&self, &slope));
 	assert_true(slope < 3e6 && slope > -3e6); /* the teeth themselves rise by 60 MB a minute */
-	/* what isn't known doesn't count */
+	/* unknown values don't count */
 	setup();
 	seconds(10, 500, MW_KIB_UNKNOWN, 0);
 	mw_self_curve(&self, &h);

@@ -14,7 +14,7 @@ static void clear(void)
 	mw_buf_free(&b);
 }
 
-/* What is in the buffer, which is empty afterwards. */
+/* The buffer holds `want`, and is emptied. */
 static void holds_n(const char *want, size_t n)
 {
 	assert_false(b.failed);

@@ -161,7 +161,7 @@ static void end_server(struct server *s)
 
 enum { LONG = 60000 }; /* ms; no test waits for so long */
 
-/* What one makes of an answer: its error; the body, if there is none. */
+/* An answer is read as this error, or as this body. */
 static void answered(const char *answer, size_t n, int error, int status, const char *body)
 {
 	static const size_t pieces[] = { 1, 7, 100000 };

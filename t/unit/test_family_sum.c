@@ -19,7 +19,7 @@ static void teardown(void)
 	memset(parts, 0, sizeof(parts));
 }
 
-/* What is in the fake tracker becomes the table of one more process; the tracker is empty then. */
+/* The fake tracker's rows become the table of one more process; the tracker is empty then. */
 static struct mw_wire *process(long pid, long forker)
 {
 	struct mw_wire *w = &wires[n];
@@ -285,7 +285,7 @@ static void forked_counts(struct mw_row *r, uint64_t inherited)
 	r->fork_baseline.life_sum = inherited + 4;
 }
 
-/* What a child inherited is its parent's; what lives in both is in both. */
+/* Inherited counts are the parent's; a block that lives in both is in both. */
 TEST(counted_once)
 {
 	struct mw_stats s;
@@ -433,7 +433,7 @@ TEST(lives)
 	api->lives_free(l);
 }
 
-/* What can't be had of nobody is nothing. */
+/* A family without members has nothing. */
 TEST(nobody)
 {
 	struct mw_stats s;

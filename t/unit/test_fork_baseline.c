@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a child inherited, since a baseline, and after it went to another id. */
+/* A child's inherited counts, since a baseline, and after they went to another id. */
 /* uses: src/tracker/table/fork_baseline.c */
 #include "unit.h"
 #include "../../src/tracker/table/fork_baseline.h"
@@ -82,7 +82,7 @@ TEST(since_a_baseline)
 	part_is(MW_CS_MAX - 1, zero, from(UINT64_MAX - 4));
 }
 
-/* What `from` inherited is the other one's, whose baseline is raised by `more`. */
+/* `from`'s inherited counts go to the other one, whose baseline is raised by `more`. */
 TEST(it_moves)
 {
 	struct mw_counters a = from(100), base = from(60), to, more, after;
@@ -141,5 +141,5 @@ TEST(memory_is_short)
 	part_is(first, zero, from(100));
 }
 
-/* what was said to one test stays for the next */
+/* baselines that one test sets stay for the next */
 ALL(NULL, teardown);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What locations grew by in a range of time: by the moments of the history, and since a mark. */
+/* Locations' growth in a range of time: by the moments of the history, and since a mark. */
 /* uses: @server */
 #include "unit.h"
 #include "../../src/server/marks/grown.h"

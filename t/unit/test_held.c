@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What proofs say of a growth (held.h), which verdict is told (steady.h), and the names of owners. */
+/* Proofs of a growth (held.h), the choice of the verdict (steady.h), and the names of owners. */
 /* uses: @server */
 #include "unit.h"
 #include "../../src/server/pages/suspects.h"
@@ -96,7 +96,7 @@ static double rate(double apart)
 	return mw_held_rate(&helds, "/app/a.rb:1", 11, apart);
 }
 
-/* What is kept rises no more, though there is ever more garbage: a cache is full. */
+/* Kept memory rises no more, though garbage does: a cache is full. */
 TEST(what_is_kept_from_proof_to_proof)
 {
 	assert_true(rate(0) != rate(0));
@@ -147,7 +147,7 @@ TEST(another_kind_waits)
 	assert_false(tells(&s, MW_VERDICT_FLAT, 20, 1));
 	assert_false(tells(&s, MW_VERDICT_STEP, 40, 1)); /* yet another one */
 	assert_false(tells(&s, MW_VERDICT_FLAT, 20 + MW_STEADY_SECONDS - 1, 1));
-	/* what is told hasn't been true for as long, whichever kinds came in its place */
+	/* the sentence told hasn't been true for as long, also with other kinds in its place */
 	assert_true(tells(&s, MW_VERDICT_FLAT, 20 + MW_STEADY_SECONDS, 1));
 }
 

@@ -47,7 +47,7 @@ static struct mw_row many_row(uint32_t id, unsigned version)
 				.kind = MW_KIND_RUBY };
 }
 
-/* What a client knows: by id, the total and the version in the name; 0: nothing. */
+/* A client's knowledge: by id, the total and the version in the name; 0: nothing. */
 static struct {
 	unsigned long total, version;
 } known[IDS];

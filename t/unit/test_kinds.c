@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What memory is of: by the frames of a stack, and for the rows of a table. */
+/* Kinds of memory: by the frames of a stack, and for the rows of a table. */
 /* uses: src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c src/shared/report/render.c */
 #include "unit.h"
 #include "../../src/shared/report/columns.h"
@@ -150,7 +150,7 @@ TEST(the_innermost_name_counts)
 	kind_is("other");
 }
 
-/* What a compiler or a table of symbols is made of is theirs. */
+/* Arrays and hashes within a compiler or a table of symbols count as theirs. */
 TEST(an_owner_has_all_of_it)
 {
 	c("rb_hash_aset"), c("rb_iseq_compile_node"), line();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the tools of recordings are made of: the table of lives, arrays, refs, and the reader of JSON. */
+/* The parts of the tools for recordings: the table of lives, arrays, refs, and the reader of JSON. */
 /* uses: src/tools/replay/lives.c src/tools/replay/mem.c src/tools/replay/refs.c src/tools/replay/json.c src/tools/replay/pages.c */
 #include "unit.h"
 #include "../../src/tools/replay/json.h"

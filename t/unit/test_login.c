@@ -35,7 +35,7 @@ TEST(form_for_browsers)
 	assert_int_equal(resets, 0);
 	assert_int_equal(knock("GET", "/login"), 200);
 	assert_true(has("name=\"to\" value=\"/\""));
-	/* what leads elsewhere, or is too long to come back, is not kept */
+	/* an address that leads elsewhere, or is too long to come back, is not kept */
 	static char longer[2000] = "/each/";
 	const char *const bad[] = { "//evil.example/", "/\\evil", "/a\r\nSet-Cookie: x", "/\xff", longer };
 
@@ -45,7 +45,7 @@ TEST(form_for_browsers)
 		assert_true(has("name=\"to\" value=\"/\""));
 		assert_true(has("<a href=\"/\">Go on"));
 	}
-	/* who wants no HTML gets none */
+	/* a client that wants no HTML gets none */
 	HEADERS("Host", "localhost:8080", "Accept", "*/*");
 	assert_int_equal(knock("GET", "/"), 401);
 	assert_string_equal(res.content_type, "text/plain; charset=utf-8");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which words may be addresses of Ruby's structures: those that a kernel gives out, on x86-64 and arm64. */
+/* Words that may be addresses of Ruby's structures: those that a kernel gives out, on x86-64 and arm64. */
 /* uses: */
 #include "unit.h"
 #include "../../src/tracker/caller/ruby/look.h"

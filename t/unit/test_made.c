@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which line made the objects that stay (made.h), and how the sentence says so. */
+/* The line that made the objects that stay (made.h), and the sentence about it. */
 /* uses: @server */
 #include "unit.h"
 #include "../../src/server/verdict/made.h"
@@ -61,7 +61,7 @@ TEST(too_few_samples)
 	assert_true(mw_made_bytes(&e, 0) == 1200);
 }
 
-/* What was made before the window is no part of its growth. */
+/* Objects that were made before the window are no part of its growth. */
 TEST(of_the_window)
 {
 	some(1, 1000, 10, 400, "Hash");
@@ -74,8 +74,8 @@ TEST(of_the_window)
 }
 
 /*
- * What stays is from a part of the time: of its growth it must be a third. If that part is too short, other lines may have
- * made most.
+ * Objects that stay are from a part of the time, and must be a third of its growth. If that part is too short, other
+ * lines may have made most.
  */
 TEST(too_little_of_the_growth)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel says of pages, and the memory map makes of it: huge pages, swap, sharing after a fork, and
+ * The kernel's facts about pages in the memory map: huge pages, swap, sharing after a fork, and
  * a kernel that must be asked page by page.
  */
 /* uses: @server */
@@ -60,7 +60,7 @@ static unsigned flags_of(const struct mw_map *m, uintptr_t a)
 
 enum { HUGE = 2 << 20 };
 
-/* What the kernel says itself, in bytes */
+/* The kernel's own figure, in bytes */
 static uint64_t huge_by_smaps(void)
 {
 	FILE *f = fopen("/proc/self/smaps_rollup", "r");
@@ -225,7 +225,7 @@ TEST(a_budget)
 	mw_map_free(whole);
 }
 
-/* What has nothing in memory isn't searched. Other memory of some size is read last. */
+/* The map doesn't search a mapping without resident pages. It reads other large mappings last. */
 TEST(a_reservation)
 {
 	const size_t bytes = (size_t)3 << 30;

@@ -435,7 +435,7 @@ static struct mw_map *made_up_map(size_t run, size_t gap)
 	return m;
 }
 
-/* What a process with 40 GB in one piece, and one with pages all over 10 TiB, would have; with larger pages, more. */
+/* A process with 40 GB in one piece, and one with pages all over 10 TiB; with larger pages, more. */
 TEST(more_than_there_is_room_for)
 {
 	const size_t row = MW_MAP_ROW * page, piece = ((size_t)10 << 20) * page, all = piece << 8;

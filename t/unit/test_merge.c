@@ -176,7 +176,7 @@ static size_t next_of(unsigned thread, size_t at)
 	return at;
 }
 
-/* What is true of any merge; with all events there, also that each is told once, in its thread's order. */
+/* Checks any merge; with all events there, also that each is told once, in its thread's order. */
 static struct merged merge(bool whole)
 {
 	static uint64_t sizes[CALLS * 2 + 1]; /* by birth; 0: it doesn't live */
@@ -307,7 +307,7 @@ TEST(test_coarse_clock)
 		}
 }
 
-/* What is left of a recording is played all the same. */
+/* The rest of a damaged recording is played all the same. */
 TEST(test_missing_frames)
 {
 	for (unsigned missing = 10; missing <= 100; missing += 15) {

@@ -120,7 +120,7 @@ TEST(rubys_objects)
 	lines_are("mwrap_location_ruby_objects", "");
 }
 
-/* What looks like another, or like the rest, is in the rest. */
+/* A location that looks like another, or like the rest, is in the rest. */
 TEST(no_label_twice)
 {
 	fake_row(MW_KIND_RUBY, 50, "/\xff.rb:1");

@@ -192,7 +192,7 @@ TEST(periodic_dumps)
 	assert_int_equal(o.dump_every, 0);
 	refused("dump_every:5,dump_fd:2", "dump_every: dump_path is missing: add dump_path:PATH");
 	assert_int_equal(o.dump_fd, 2);
-	/* what is added must fit, too */
+	/* the added text must fit, too */
 	snprintf(env, sizeof(env), "dump_every:1,dump_path:%0*d", PATH_MAX - MW_SNAPSHOT_ROOM - 1, 0);
 	right(env);
 	snprintf(env, sizeof(env), "dump_every:1,dump_path:%0*d", PATH_MAX - MW_SNAPSHOT_ROOM, 0);

@@ -138,7 +138,7 @@ TEST(names)
 	is_name(l.v[0], prefix);
 }
 
-/* What holds most comes first, whatever has most in total; dump_min and the form apply. */
+/* The row with most live bytes comes first, not that with the largest total; dump_min and the form apply. */
 TEST(rows)
 {
 	fake_row(MW_KIND_RUBY, 1000, "garbage:1")->live_bytes = 10;
@@ -259,7 +259,7 @@ TEST(no_half_file_is_ever_seen)
 
 /* --- what goes wrong -------------------------------------------------------- */
 
-/* What a call of mw_periodic_complain prints. */
+/* mw_periodic_complain prints `want`. */
 static void complains(int e, const char *want)
 {
 	FILE *f = tmpfile();

@@ -47,7 +47,7 @@ static void any_rows(size_t n)
 	}
 }
 
-/* What the stacks of a row add up to. Growths may wrap on the way to their sum, which doesn't. */
+/* The sum of a row's stacks. Growths may wrap on the way to their sum, which doesn't. */
 static struct mw_row added(uint32_t row, size_t *stacks)
 {
 	struct mw_row sum = { 0 };
@@ -176,7 +176,7 @@ TEST(what_was_not_seen_there_is_taken_from_elsewhere)
 	sampled[0] = made_sample(0, 0, 300);
 	sampled[1] = made_sample(0, 0, 100);
 	parts_are(100, 4000, 2, PARTS(75, 25), PARTS(3000, 1000));
-	/* what was allocated since the reset wasn't sampled */
+	/* no allocation since the reset was sampled */
 	sampled[0] = made_sample(0, 300, 0);
 	sampled[1] = made_sample(0, 100, 0);
 	parts_are(100, 4000, 2, PARTS(75, 25), PARTS(3000, 1000));
@@ -203,7 +203,7 @@ TEST(a_first_stack_counts_where_nothing_was_sampled)
 {
 	sampled[0] = first_stack(0, 1);
 	parts_are(100, 4000, 1, PARTS(100), PARTS(4000));
-	/* what was sampled before the reset weighs more */
+	/* samples from before the reset weigh more */
 	sampled[1] = first_stack(0, 3);
 	parts_are(100, 4000, 2, PARTS(25, 75), PARTS(1000, 3000));
 	/* nothing is left for it beside a sample, of which one figure is enough */
@@ -225,7 +225,7 @@ TEST(a_first_stack_counts_where_nothing_was_sampled)
 	assert_int_equal(made.n_stacks, 1);
 }
 
-/* Who called the line that made objects isn't known, whoever made it ask for blocks. */
+/* The callers of a line are known for its blocks, not for its objects. */
 TEST(objects_are_of_the_line_alone)
 {
 	struct mw_row *r = fake_row(MW_KIND_RUBY, 1000, "/a.rb:1");

@@ -45,7 +45,7 @@ TEST(growth_of_a_range_is_of_the_born)
 	sampled[0].born = 3;
 	grown_parts_are(1000, 2, GROWN(750, 250)); /* more than lives now */
 	grown_parts_are(INT64_MAX, 2, GROWN(6917529027641081855, 2305843009213693952));
-	/* what shrank isn't of the born, and without any it is of what lives */
+	/* live blocks divide a row that shrank, or one without born blocks */
 	grown_parts_are(-70, 2, GROWN(-63, -7));
 	grown_parts_are(INT64_MIN, 1, GROWN(INT64_MIN));
 	sampled[0].born = sampled[1].born = 0;

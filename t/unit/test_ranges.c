@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which range a word points into: as a search through all of them says, for ranges of many kinds. */
+/* The range into which a word points, checked by a search through all of them, for ranges of many kinds. */
 /* uses: src/server/holders/ranges.c */
 #include "unit.h"
 #include "../../src/server/holders/ranges.h"

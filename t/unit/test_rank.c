@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a location's curve is ranked by, mw_trend_rank: 48 readings of 20 s. */
+/* The rank of a location's curve, mw_trend_rank: 48 readings of 20 s. */
 /* uses: @server */
 #include "unit.h"
 #include "../../src/server/verdict/trend.h"
@@ -27,7 +27,7 @@ TEST(what_comes_and_goes_has_none)
 {
 	assert_float_equal(RANK(1e6 + i % 8 * 1e5), 0, 0);
 	assert_float_equal(RANK(i % 21 * 1e5), 0, 0);
-	/* what a young process has between two collections, as the demo's was */
+	/* a young process between two collections, as the demo's was */
 	assert_float_equal(RANK(i < 8  ? 0 :
 				i < 16 ? 7.1e6 :
 				i < 24 ? 2.4e6 :

@@ -372,7 +372,7 @@ TEST(test_home_and_table)
 	}
 	ask("GET", "/", NULL, "", MW_PEER_UNIX);
 	assert_true(has("action=\"/reset\""));
-	assert_true(has("<main>\n<h1>What is growing</h1>\n<ul class=\"facts\">"));
+	assert_true(has("<main>\n<h1>Growing locations</h1>\n<ul class=\"facts\">"));
 	assert_true(has("<form class=\"filter\""));
 	assert_true(has("<p class=\"exports\">All rows as "));
 	assert_false(has("class=\"pager\""));

@@ -49,7 +49,7 @@ static char *text(const char *start, unsigned most)
 	return s;
 }
 
-/* What holds for any answer. */
+/* Checks any answer. */
 static void check(const struct mw_request *req)
 {
 	bool post = !strcmp(req->method, "POST");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a site notes each second: how often it reads what is live, and what a verdict says of it. */
+/* A site's notes of each second: how often it reads live memory, and the verdict's sentence about it. */
 /* uses: @server */
 
 #include "unit.h"

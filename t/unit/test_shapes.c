@@ -45,7 +45,7 @@ static double last_major(const struct shape *s, double now, uint32_t *n)
 	return at;
 }
 
-/* What became garbage since the last major collection, and what that one hasn't freed yet. */
+/* Garbage since the last major collection, and garbage that that one hasn't freed yet. */
 static double garbage(const struct shape *s, const struct term *t, double now)
 {
 	uint32_t n;

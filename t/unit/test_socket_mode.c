@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the server reads itself: groups by name, and a socket's file that is opened up. */
+/* Groups by name, which the server reads itself, and a socket's file that is opened up. */
 /* uses: src/shared/sys/libc_glibc.c src/server/httpd/socket_mode.c */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,7 +141,7 @@ TEST(modes)
 	o.socket_gid = (int64_t)getegid();
 	mw_socket_open_up(&c, &o);
 	assert_int_equal(mode_of(path), 0662);
-	/* what took its place, or is only pointed to, is left alone */
+	/* a file in its place, or at the end of a link, is left alone */
 	c = made();
 	snprintf(other, sizeof(other), "%s/other", dir);
 	assert_int_equal(rename(path, other), 0);

@@ -82,7 +82,7 @@ static bool polls(struct mw_watcher *w, const char *since)
 	return mw_watcher_poll(&s, w, since, now);
 }
 
-/* What w gets next, shortened; in static memory. */
+/* w's next bytes, shortened; in static memory. */
 static const char *gets(struct mw_watcher *w)
 {
 	static char text[4096];

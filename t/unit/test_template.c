@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What pages are made of, and what paths are in: templates, percent-encoding. */
+/* Templates of pages, and percent-encoding of paths. */
 /* uses: src/server/http/template.c src/server/http/assets.c src/server/http/message.c src/server/http/params.c .build/web.o src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c */
 #include "unit.h"
 #include "../../src/server/http/params.h"

@@ -21,7 +21,7 @@
 static shape all[1024];
 static size_t all_n;
 
-/* What one walk found, and libgcc's. Each thread has its own. */
+/* The frames of one walk, and libgcc's. Each thread has its own. */
 struct seen {
 	struct truth truth;
 	uintptr_t pcs[MOST];
@@ -440,7 +440,7 @@ TEST(another_library_at_the_address)
 		    memcmp(s->pcs + 1, s->truth.pcs + 1, (s->n - 1) * sizeof(*s->pcs)) != 0);
 	mw_unwind_forget();
 	with_room(f, &w);
-	/* what is seen while a close is under way isn't kept */
+	/* rows that are seen while a close is under way aren't kept */
 	mw_close_begin();
 	mw_unwind_forget();
 	with_room(f, &w);

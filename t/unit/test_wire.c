@@ -294,7 +294,7 @@ TEST(each_byte_changed)
 	assert_true(taken > 500 && refused > 10000);
 }
 
-/* What `from` is replaced by `to`, its first time; -1 or 0. */
+/* Replaces the first `from` by `to`, and reads the result: -1 or 0. */
 static int with(const char *from, const char *to)
 {
 	char *at = memmem(b.p, b.n, from, strlen(from));

@@ -161,7 +161,7 @@ TEST(no_memory)
 
 /* --- what no process of this version wrote -------------------------------------------- */
 
-/* What was taken may be used: no index leads nowhere. */
+/* No index of the table that was taken leads nowhere. */
 static void sound(void)
 {
 	for (size_t i = 0; i < w.frames_n; i++)
@@ -334,7 +334,7 @@ TEST(merged_by_texts)
 	sums(&w, &other);
 }
 
-/* What a child inherited counts in its parent. What it has live counts in both. */
+/* A child's inherited counts are its parent's. Blocks that live in both count in both. */
 TEST(inherited_counts_once)
 {
 	struct mw_part parts[2] = { { .wire = &w }, { .wire = &other, .inherits = true } };

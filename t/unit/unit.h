@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unit.h - what each unit test begins with: cmocka, and main().
+ * unit.h - the beginning of each unit test: cmocka, and main().
  *
  * TEST(name) { ... } is a test, and runs after those above it. EACH(before, after) is called around each
  * test below it, ALL(before, after) around all of them; NULL: nothing is.
@@ -88,7 +88,7 @@ static inline void unit_add(const char *name, CMUnitTestFunction f)
 	}                                                \
 	struct unit_around
 
-/* What begins a test's random numbers: SEED of the environment, or another one each time. It is printed. */
+/* The seed of a test's random numbers: SEED of the environment, or another one each time. It is printed. */
 static inline uint64_t unit_seed(void)
 {
 	const char *given = getenv("SEED");

@@ -60,7 +60,7 @@ static inline _Unwind_Reason_Code truth_frame(struct _Unwind_Context *c, void *a
 	return _URC_NO_REASON;
 }
 
-/* What libgcc sees, without the 0 that it adds beyond the outermost function. */
+/* libgcc's frames, without the 0 that it adds beyond the outermost function. */
 #define TRUTH(t)                                     \
 	do {                                         \
 		(t)->n = 0;                          \

@@ -24,7 +24,7 @@ const COLUMNS = [
 	{ id: "location", title: "location", text: true },
 ].map((c) => ({ about: serverAbout(c.id), ...c }));
 
-// The table's address: what is shown of it is in the page's fragment.
+// The table's address: the view of it is in the page's fragment.
 export function tableQuery({ sort, order, q, group }, limit) {
 	const p = new URLSearchParams();
 	p.set("sort", sort);

@@ -175,7 +175,7 @@ export class App {
 		Object.assign(this.history, new History());
 		this.generations = new Generations();
 		this.point = this.verdict = null;
-		this.controls.say(`Another process answers now: what is shown is new. Before it was pid ${this.hello.pid}.`);
+		this.controls.say(`Another process answers now: all figures are new. Before it was pid ${this.hello.pid}.`);
 		this.asks.again("verdict", "curves", "history", "kinds");
 		if (this.state.from !== null)
 			this.set({ from: null, to: null });
@@ -343,7 +343,7 @@ export class App {
 		return from === null || (to > from && from <= Math.max(this.rows.now, this.hello?.uptime || 0));
 	}
 
-	// What growth is shown of: {kind, text, about, from, to}
+	// The time whose growth is shown: {kind, text, about, from, to}
 	since() {
 		const { state, history, mark } = this;
 		const now = Date.now() / 1000, at = (t) => moment(t + (history.offset || 0), now);
@@ -447,7 +447,7 @@ export class App {
 		let columns = shown(state.columns, this.hello?.stacks);
 		if (!state.columns)
 			columns = fit(columns, sort.id, innerWidth);
-		if (!columns.some((c) => c.id === sort.id)) // what it is sorted by can always be seen
+		if (!columns.some((c) => c.id === sort.id)) // the sort column is always visible
 			columns = COLUMNS.filter((c) => c.id === sort.id || columns.includes(c));
 		setText(this.table.empty, this.nothing());
 		this.table.update(view, columns, sort, how);

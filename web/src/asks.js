@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// asks.js - what the page asks for beside the stream, each again and again
+// asks.js - the page's requests beside the stream, each again and again
 // while somebody looks: the sentence, the locations' curves, the process's
 // history. Behind a hidden tab there is a title only: one question a minute.
 
@@ -10,7 +10,7 @@ const HIDDEN = 60000;
 const REFUSED = 60000; // after an answer that is an error: it will be the same for a while
 const POLLED_TIMES = 3;
 
-// path(key): what is asked for; again(): ms after which it is asked again
+// path(key): the address; again(): ms after which it is asked again
 const KINDS = {
 	verdict: { path: (key) => `/verdict.json${key && `?${key}`}`, again: 5000 },
 	curves: { path: (key) => `/history/locations.json?${key || "range=15m"}&points=48`, again: 30000 },

@@ -6,7 +6,7 @@ import { clock, day } from "./format.js";
 const DAY = 86400;
 const LETTER = 6; // pixels, about
 
-// What may be between two labels, in seconds
+// Steps between two labels, in seconds
 export const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
 	...[1, 2, 7, 14, 28, 56, 112, 224, 448].map((n) => n * DAY)];
 

@@ -11,7 +11,7 @@ const FRAMES = 4; // of a row, or one more if that is all
 // The server links to /flame if it keeps stacks.
 export const keepsStacks = () => Boolean(document.querySelector('header nav a[href$="/flame"]'));
 
-// The callers of a location, or of all; times: {from, to} of the growth, or nothing: what is live
+// The callers of a location, or of all; times: {from, to} of the growth, or nothing: live bytes
 export function flameLink({ location, times }) {
 	const query = [...(times ? ["by=growth", ...Object.entries(times).map(([name, t]) => `${name}=${encode(String(t))}`)] : []),
 		...(location ? [`location=${encodeLocation(location)}`, "invert=1"] : [])];
@@ -37,8 +37,8 @@ export class Callers {
 	constructor() {
 		this.table = el("table", { class: "called" });
 		this.note = el("span");
-		this.all = el("a", {}, "who called it");
-		this.grown = el("a", {}, "who called what grew in this time");
+		this.all = el("a", {}, "the flame graph");
+		this.grown = el("a", {}, "callers of the growth in this time");
 		this.root = el("section", { "aria-label": "Called by", hidden: true }, el("div", { class: "scroll", role: "region", "aria-label": "Callers", tabindex: 0 }, this.table),
 			el("p", { class: "note" }, this.note, " All of them: ", this.all, el("span", {}, " \u00b7 ", this.grown)));
 	}

@@ -93,7 +93,7 @@ export function plot(box, make, height) {
 
 const LABEL = 60; // pixels that a label needs
 
-// What happened, as lines over the plot: {t, kind, label, title}, in order. Elements, so that
+// Events, as lines over the plot: {t, kind, label, title}, in order. Elements, so that
 // each can say what it is.
 function placeLines(u, lines) {
 	const box = u.over.querySelector(".events") || u.over.appendChild(el("div", { class: "events" }));

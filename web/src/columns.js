@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// columns.js - the columns of the table: what they are called, what they say,
+// columns.js - the columns of the table: their names and explanations,
 // and how a value is read. An entry without `about` has the server's.
 
 import { bytesParts, count, small, about, DASH } from "./format.js";
@@ -48,7 +48,7 @@ export const COLUMNS = [
 		get: (r, i) => r.kindKey(i), parts: (v, unit, r) => r.kinds.shown(v),
 		exact: (v, r, i) => (v === v ? `${r.kinds.shown(v).join(" ")}, from ${count(r.kindSamples(i))} samples` : "no stack") },
 	{ id: "trend", title: "trend", wide: 7, keep: 9, keepNarrow: 11, on: true, drawn: true,
-		about: "Live bytes over the time shown, each with a height of its own; sorted: what grows steadily over that time, then the rest by live bytes; the other way round, what shrinks comes first.",
+		about: "Live bytes over the time shown, each with a height of its own; sorted: steady growth over that time comes first, then the rest by live bytes; the other way round, shrinking rows come first.",
 		get: (r, i, descending) => r.order(i, descending) },
 	{ id: "location", title: "location", wide: 0, on: true, text: true, fixed: true,
 		get: (r, i) => r.location[i] },
@@ -56,7 +56,7 @@ export const COLUMNS = [
 
 export const column = (id) => COLUMNS.find((c) => c.id === id);
 
-// Which columns are shown: the user's choice or the usual ones; stacks: the process keeps some, so that it
+// The columns that are shown: the user's choice or the usual ones; stacks: the process keeps some, so that it
 // knows kinds
 export const shown = (chosen, stacks) => COLUMNS.filter((c) => (stacks || !c.kinds) && (c.fixed || (chosen ? chosen.includes(c.id) : c.on)));
 

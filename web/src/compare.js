@@ -6,7 +6,7 @@ import { base, encode } from "./server.js";
 
 export const NAME_MAX = 80; // bytes of a mark's name that the server takes
 
-// What a line on the plot is called: {label, kind: as its title says}. An own mark is this tab's.
+// The name of a line on the plot: {label, kind: as its title says}. An own mark is this tab's.
 export function named({ kind, text }) {
 	const label = (kind === "annotation" || kind === "mark") && text ? visible(text) : kind === "own" ? "my mark" : kind;
 	return { label, kind: kind === "own" ? "mark of this tab" : kind };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // controls.js - mark, name a moment, annotate, reset, trim, pause, exact or sampled counts, exact callers, record: each says what it will do, asks
-// once in the page where there is no way back, and says what it did. What is said and
-// asked lies over the page, which stays where it is.
+// once in the page where there is no way back, and says what it did. Answers and questions lie
+// over the page, which stays where it is.
 
 import { el, setText } from "./dom.js";
 import { post, encode } from "./server.js";
@@ -39,10 +39,10 @@ const ACTIONS = {
 	trim: { label: "Trim", path: "/trim",
 		about: "Trim: asks the allocator (malloc_trim) to give free memory back to the system. Nothing that is in use is touched." },
 	pause: { label: "Pause", path: "/pause",
-		about: "Pause: what is allocated until tracking is resumed isn\u2019t counted; frees of what is known are.",
-		ask: "Pause tracking: what is allocated until it is resumed is never counted; frees of what is known are." },
+		about: "Pause: allocations until tracking is resumed aren\u2019t counted; frees of known blocks are.",
+		ask: "Pause tracking: allocations until it is resumed are never counted; frees of known blocks are." },
 	resume: { label: "Resume", path: "/resume",
-		about: "Resume: what is allocated from now on is counted again." },
+		about: "Resume: allocations from now on are counted again." },
 	exact: { label: "Count exactly", path: "/exact",
 		about: "Count exactly: every block is counted from then on; what lives now stays an estimate." },
 	sampled: { label: "Sample", path: "/sampled",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // curves.js - live bytes of locations over time, as the server kept them: those
-// that have the most or change the most. What came since is in each row's own
-// series; together they are what is drawn.
+// that have the most or change the most. Newer values are in each row's own
+// series; both together are drawn.
 
 import { T, BYTES } from "./series.js";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// filter.js - what is typed into the filter, as a test of rows. Words are
+// filter.js - the filter's text, as a test of rows. Words are
 // separated by blanks and must all be there, in any case; "gem:name" is a part
 // of the gem's name, "kind:name" one of the largest kind's, "-word" must not be
 // there. A quoted "two words" is one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fit.js - which of the usual columns there is room for: a location's file and line
+// fit.js - the usual columns for which there is room: a location's file and line
 // come before every number but the one that is sorted by. Pure.
 
 const REM = 16, NARROW = 640, HALF = 960;

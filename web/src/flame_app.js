@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// flame_app.js - the flame graph's page: what is chosen, the graph, one frame in words, the
+// flame_app.js - the flame graph's page: the choices, the graph, one frame in words, the
 // table. It gets its trees from a function, so it runs without a server as well.
 
 import { el, setText, setAttr } from "./dom.js";
@@ -49,7 +49,7 @@ export class Flame {
 		const button = (title, about, onclick, more) => el("button", { type: "button", title: about, onclick, ...more }, title);
 		this.bys = el("div", { class: "choice", role: "group", "aria-label": "Bytes" }, NATURES.map((by) =>
 			button(BY[by].choice, BY[by].about, () => this.choose({ by, ...(by === "growth" ? {} : ALWAYS) }), { "data-by": by })));
-		this.inverted = button("upside down", "What asked for memory at the top, its callers below", () => this.choose({ invert: !this.query.invert }), { "data-action": "invert" });
+		this.inverted = button("upside down", "Functions that asked for memory at the top, their callers below", () => this.choose({ invert: !this.query.invert }), { "data-action": "invert" });
 		this.merge = button("group by gem", "Neighbouring frames of one gem as one", () => this.set({ merge: !this.view.merge, zoom: "" }), { "data-action": "merge" });
 		this.only = button("", "Show all locations again", () => this.choose({ location: null }), { class: "chip", "data-action": "all" });
 		this.times = button("", "Show the growth since the last reset instead", () => this.choose(ALWAYS), { class: "chip", "data-action": "times" });

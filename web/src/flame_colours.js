@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// flame_colours.js - which of the style sheet's colours a node has: by its group, or in
+// flame_colours.js - a node's colour, one of the style sheet's: by its group, or in
 // the view of growth by how much it grew. Pure, but for reading them.
 
 import { NATIVE, SPECIAL } from "./flame_tree.js";

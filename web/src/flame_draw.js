@@ -14,7 +14,7 @@ export class Painter {
 		this.context = context;
 	}
 
-	// Another tree: what is known of the last one's texts is dropped.
+	// Another tree: the last one's texts are dropped.
 	take(tree, layout) {
 		const n = tree.frames.length;
 		const { fill: fills, native } = colourFrames(tree);
@@ -63,7 +63,7 @@ export class Painter {
 		const f = tree.frame[node];
 		if (view.hit && f >= 0 && view.hit[f])
 			return INDEX.hit;
-		if (view.hit || tree.depth[node] < tree.depth[view.zoom]) // what is above the zoomed frame is the way back
+		if (view.hit || tree.depth[node] < tree.depth[view.zoom]) // the frames above the zoomed one are the way back
 			return INDEX.faded;
 		if (tree.by === "growth")
 			return step(tree.value[node], tree.width[0]);

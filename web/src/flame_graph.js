@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// flame_graph.js - the canvas: what is pointed at, focused and zoomed. The box around it
+// flame_graph.js - the canvas: the pointer, the focus and the zoom. The box around it
 // scrolls; the canvas is as large as what can be seen of it.
 
 import { el } from "./dom.js";

@@ -2,7 +2,7 @@
 // flame_layout.js - where the nodes of a tree are: from 0 to 1 sideways, and in rows by
 // their depth. Made once for a tree; zooming only looks at a part of it. Pure functions.
 
-export const LEAST = 0.5; // px: what is narrower is drawn together with its neighbours
+export const LEAST = 0.5; // px: a narrower frame is drawn together with its neighbours
 
 // {x0, x1} by node; rows: the nodes by row, from left to right, row d from rowAt[d] to rowAt[d + 1].
 export function layOut(tree) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// flame_search.js - which frames a text or a /regular expression/ is in, and how many
+// flame_search.js - the frames that match a text or a /regular expression/, and how many
 // bytes these have. Pure functions.
 
 import { describe, placeOf } from "./flame_tree.js";
@@ -45,7 +45,7 @@ export function search(tree, q) {
 // Each stack counts once, however many of its frames match: what is below a match is passed over.
 export function covered(tree, hit, root) {
 	let bytes = 0, weight = 0;
-	// what is above the root is in all of its stacks
+	// frames above the root are in all of its stacks
 	for (let p = tree.parent[root]; p > 0; p = tree.parent[p])
 		if (hit[tree.frame[p]])
 			return { bytes: tree.value[root], weight: tree.width[root] };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// flame_state.js - what the flame graph shows, as the address of its page, so that it can
+// flame_state.js - the flame graph's view, as the address of its page, so that it can
 // be shared: the query says which tree, the fragment how it is looked at. Pure functions.
 
 import { NATURES } from "./flame_tree.js";
@@ -8,7 +8,7 @@ import { NATURES } from "./flame_tree.js";
 export const ALWAYS = { since: null, from: null, to: null, range: null };
 export const isRanged = (query) => Object.keys(ALWAYS).some((name) => query[name] !== null);
 
-// {by, invert, location, since, from, to, range}; what can't be understood is as if it weren't there
+// {by, invert, location, since, from, to, range}; a value that can't be understood is ignored
 export function parseQuery(search) {
 	const p = new URLSearchParams(search);
 	const by = p.get("by");

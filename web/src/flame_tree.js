@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // flame_tree.js - the server's tree of stacks as flat arrays, one entry a node, parents
-// before their children. What is summed up of it is here, too. Pure functions.
+// before their children. Its sums are here, too. Pure functions.
 
 export const RUBY = 0, NATIVE = 1, SPECIAL = 2;
 export const NATURES = ["live", "total", "growth", "objects"];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// flame_words.js - what the flame graph says in words. Pure functions.
+// flame_words.js - the flame graph in words. Pure functions.
 
 import { bytes, count, moment, ends, span, visible } from "./format.js";
 import { NATIVE, SPECIAL, frameOf, placeOf } from "./flame_tree.js";
@@ -34,7 +34,6 @@ export function errorWords(n, tree) {
 	return `estimated from ${samples(n)}${n < 10 ? " only" : ""}, about \u00b1${off < 1 ? off.toFixed(1) : Math.round(off)}\u00a0%`;
 }
 
-// The root's name: what all of it is
 export const rootName = (tree) => (tree.location ? `all at ${visible(tree.location)}` : "all");
 
 export function nodeTitle(tree, node) {
@@ -91,7 +90,7 @@ export function rangeWords({ since, unix_from: from, unix_to: to }, now) {
 	return since === "mark" ? `since the mark at ${moment(from, now, true)}` : `from ${ends(from, to, now, true).join(" to ")}`;
 }
 
-// What the growth of a range rests on
+// The basis of a range's growth, in sentences
 function ranged({ range, samples, rate, pruned }) {
 	const words = [];
 	if (range.elsewhere)

@@ -75,7 +75,7 @@ const middle = (list) => {
 	return v.length % 2 ? v[(v.length - 1) / 2] : (v[v.length / 2 - 1] + v[v.length / 2]) / 2;
 };
 
-// What is said above the processes
+// The sentence above the processes
 export function familySentence(processes) {
 	const there = processes.filter(answers), t = totals(there);
 	const out = there.filter((p) => p.outlier);
@@ -90,7 +90,7 @@ export function familySentence(processes) {
 	return `${t.n} process${t.n === 1 ? "" : "es"}: RSS ${bytes(t.rss)}, live ${bytes(t.live)}${silent ? `; ${silent} more ${silent === 1 ? "doesn\u2019t" : "don\u2019t"} answer` : ""}.`;
 }
 
-// Sorted by a column; what isn't known comes last, and equal ones by PID
+// Sorted by a column; unknown values come last, and equal ones by PID
 export function sorted(processes, key, descending) {
 	const value = (p) => (key === "title" ? nameOf(p) : p[key]);
 	return [...processes].sort((a, b) => {

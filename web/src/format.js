@@ -3,7 +3,7 @@
 
 const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
 
-// What numbers are when they aren't known.
+// Unknown numbers are dashes.
 export const DASH = "\u2013";
 export const MINUS = "\u2212";
 
@@ -106,7 +106,7 @@ export function ends(from, to, now, withSeconds) {
 	return [from, to].map((unix) => moment(unix, seen, withSeconds));
 }
 
-// What can't be seen, or would turn the line around, as something to be seen:
+// Makes characters visible that can't be seen, or would turn the line around:
 // a newline is \n, as in TSV, a right-to-left override is ⟨202E⟩.
 export function visible(s) {
 	return s.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) => {

@@ -9,10 +9,10 @@ import { slopeKey } from "./sort.js";
 
 export const GROUPS = ["line", "file", "dir", "gem", "kind"];
 
-// What shares of a row's total are of, else those of its live bytes
+// Columns that are divided by shares of a row's total; the others by shares of its live bytes
 const OF_TOTAL = ["total", "allocations", "frees", "lifeSum", "rate"];
 
-// Which group each share of the rows belongs to: [names, {slot, group, live, total} as arrays]
+// The group of each share of the rows: [names, {slot, group, live, total} as arrays]
 function shares(rows, slots, group) {
 	const index = new Map(), names = [];
 	const slot = [], of = [], live = [], total = [];
@@ -54,7 +54,7 @@ export function sums(rows, slots, group) {
 				to[of[k]] = Math.max(to[of[k]], from[slot[k]]);
 		else
 			for (let k = 0; k < slot.length; k++)
-				to[of[k]] += from[slot[k]] * part[k] || 0; // what isn't known of one line isn't missed in a sum
+				to[of[k]] += from[slot[k]] * part[k] || 0; // a sum leaves out a line's unknown value
 		out[name] = to;
 	}
 	out.order = (g, descending) => slopeKey(members[g].reduce((sum, s, k) => sum + (rows.rank[s] * weights[g][k] || 0), 0), out.liveBytes[g], descending);
@@ -65,7 +65,7 @@ export function sums(rows, slots, group) {
 }
 
 // Live bytes of several rows at n evenly spaced times from t0 to t1. Of a row that wasn't known yet,
-// the first value counts: one that is told late makes no step. weights: what part of each row counts.
+// the first value counts: one that is told late makes no step. weights: the part of each row that counts.
 export function sumSamples(rows, members, t0, t1, n = POINTS, weights = null) {
 	const sum = new Float64Array(n), one = new Float64Array(n);
 	members.forEach((slot, k) => {

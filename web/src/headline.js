@@ -35,8 +35,8 @@ export class Headline {
 		this.next = el("p", { class: "next" });
 		this.when = el("p", { class: "when" });
 		this.whole = el("button", { type: "button", class: "chip", hidden: true, onclick: () => on.select(null) });
-		this.callers = el("a", { class: "callers", hidden: true, title: "The flame graph of the growth in this time" }, "who called what grew");
-		this.compare = el("a", { class: "compare", hidden: true, title: "What each location had at the beginning and at the end of this time" }, "compare both moments");
+		this.callers = el("a", { class: "callers", hidden: true, title: "The flame graph of the growth in this time" }, "callers of the growth");
+		this.compare = el("a", { class: "compare", hidden: true, title: "Each location\u2019s memory at the beginning and at the end of this time" }, "compare both moments");
 		this.ranges = el("div", { class: "choice ranges", role: "group", "aria-label": "Time shown" },
 			Object.keys(RANGES).map((name) =>
 				el("button", { type: "button", "data-range": name, onclick: () => on.range(name) }, RANGE_NAMES[name])));
@@ -76,7 +76,7 @@ export class Headline {
 		});
 	}
 
-	// What happened, and the tab's own mark, as lines on the plot
+	// Events, and the tab's own mark, as lines on the plot
 	lines() {
 		const now = Date.now() / 1000;
 		const line = ({ t, kind, text }) => ({ t: t + this.offset, kind, label: named({ kind, text }).label,
@@ -132,7 +132,7 @@ export class Headline {
 		if (t.length)
 			return null;
 		const first = this.history.first;
-		return `Nothing is known of ${this.times(from, to)}${first === null ? "" : `: what is known begins at ${moment(first + this.offset, Date.now() / 1000)}`}.`;
+		return `Nothing is known of ${this.times(from, to)}${first === null ? "" : `: the history begins at ${moment(first + this.offset, Date.now() / 1000)}`}.`;
 	}
 
 	// verdict: the server's, or null while there is none; until: see spoken(); why: what the server said instead, or null
@@ -170,7 +170,7 @@ export class Headline {
 		const [from, to] = this.shown, of = `RSS ${bytes(at.rss)}, live ${bytes(at.live)}`;
 		setAttr(this.box, "aria-valuemin", Math.round(from));
 		setAttr(this.box, "aria-valuemax", Math.round(to));
-		// what is focused is spoken whenever it changes: then only by the user's own keys
+		// a focused text is spoken whenever it changes: then only by the user's own keys
 		const focused = document.activeElement === this.box;
 		if (!focused || hovering) {
 			const part = this.keys?.part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// held.js - what holds a location's blocks, looked up when the user asks: the process forks a child for it.
+// held.js - the holders of a location's blocks, looked up when the user asks: the process forks a child for it.
 
 import { el, setAttr, setText } from "./dom.js";
 import { bytes, count, visible } from "./format.js";
@@ -9,7 +9,7 @@ const ROWS = 10;
 
 // A table of holders: of blocks, or of Ruby's objects
 function fill(table, rows, n, amount) {
-	const what = n === "objects" ? "What refers to the Ruby objects made here" : "Holders, most blocks first";
+	const what = n === "objects" ? "Referrers of the Ruby objects made here" : "Holders, most blocks first";
 	const head = [["Holder"], ["Held by"], [n === "objects" ? "Objects" : "Blocks", "num"], ["Bytes", "num"], ["Path"]];
 	table.replaceChildren(el("caption", {}, rows.length > ROWS ? `The first ${ROWS} of ${count(rows.length)} holders` : what),
 		el("thead", {}, el("tr", {}, head.map(([text, type]) => el("th", { scope: "col", class: type }, text)))),
@@ -44,7 +44,7 @@ export class Held {
 		this.turn = {};
 		this.asking = false;
 		this.found.hidden = true;
-		setText(this.button, "What holds these blocks?");
+		setText(this.button, "Find holders");
 		setText(this.said, "");
 		setAttr(this.root, "aria-busy", null);
 	}

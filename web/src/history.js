@@ -75,8 +75,8 @@ export class History {
 		this.arenas = typeof free === "number" && typeof live === "number" ? free + live : null;
 	}
 
-	// What is free at a point: what has become live since it was told isn't, and what was freed is. All
-	// parts together are never more than RSS.
+	// Free bytes at a point: blocks that became live since the server told them are subtracted, and freed ones
+	// are added. All parts together are never more than RSS.
 	freeAt({ rss, live, heap }) {
 		if (this.arenas === null || typeof live !== "number")
 			return this.slow.free ?? null;
@@ -117,7 +117,7 @@ export class History {
 	columns(from, to) {
 		const out = empty();
 		const lists = [...this.kept.values()].sort((a, b) => step(a) - step(b));
-		// what is between t0 and t1, from the k-th list and those after it
+		// the values between t0 and t1, from the k-th list and those after it
 		const fill = (k, t0, t1) => {
 			const list = k < 0 ? this.stream : lists[k];
 			if (!list || t0 > t1)
@@ -136,7 +136,7 @@ export class History {
 	}
 }
 
-// What is neither live nor Ruby's heap pages nor free in the allocator's arenas: programs, stacks,
+// Memory that is neither live nor Ruby's heap pages nor free in the allocator's arenas: programs, stacks,
 // mappings of others. null when RSS isn't known.
 export function other(rss, live, heap, free) {
 	return rss === null || live === null ? null : Math.max(0, rss - live - (heap || 0) - (free || 0));

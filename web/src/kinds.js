@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// kinds.js - what the memory of each row is of, as the server estimates it from samples: shares of a
+// kinds.js - the kinds of each row's memory, as the server estimates them from samples: shares of a
 // row by kind, the largest first. The server says it every ten seconds, the rows' numbers come by the
 // stream: so shares are kept, not bytes.
 
@@ -78,7 +78,7 @@ export class Kinds {
 		return this.places?.has(text) && text !== UNKNOWN ? this.texts.length - this.places.get(text) : NaN;
 	}
 
-	// What such a number is shown as: ["string", "92 %"]
+	// A key as it is shown: ["string", "92 %"]
 	shown(key) {
 		if (!(key === key))
 			return ["\u2013", ""];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// mark.js - this tab's mark: what every row had at a moment. It is the tab's own:
+// mark.js - this tab's mark: every row's bytes at a moment. It is the tab's own:
 // others don't see it, a server that is read-only has nothing to do with it, and
 // it is still there when the page is loaded again.
 

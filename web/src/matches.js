@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// matches.js - which rows match the filter. What was typed before is kept: a
+// matches.js - the rows that match the filter. It keeps the text typed before: a
 // letter more looks only at the rows that matched until then, a letter less at
-// none, and when rows come only those are looked at.
+// none, and when rows come it looks at those only.
 
 import { parse, matcher, narrows } from "./filter.js";
 

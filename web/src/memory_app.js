@@ -64,7 +64,7 @@ export class Memory {
 
 	/* --- snapshots ------------------------------------------------------------------------ */
 
-	// Asks for a snapshot; gives whether it is shown now. What was asked for earlier isn't shown any more.
+	// Asks for a snapshot; returns whether it is shown now. An earlier request's answer isn't shown any more.
 	async read() {
 		const turn = ++this.turn;
 		setAttr(this.root, "aria-busy", "true");
@@ -121,7 +121,7 @@ export class Memory {
 		if (view !== this.view)
 			return;
 		if (e.status !== 404 || this.renewed || !this.source.page) {
-			setText(this.trouble, e.status ? `Parts of the map can\u2019t be shown: ${e.message}` : "No answer: the process may have ended. What is here stays.");
+			setText(this.trouble, e.status ? `Parts of the map can\u2019t be shown: ${e.message}` : "No answer: the process may have ended. This page keeps what it shows.");
 			return;
 		}
 		this.renewed = true;

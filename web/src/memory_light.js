@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// memory_light.js - which cells are lit: those in which the selected lines have a block. Each gives a function from a
+// memory_light.js - the cells that are lit: those in which the selected lines have a block. Each gives a function from a
 // level to a byte for each of its cells. Pure.
 
 import { spread } from "./memory_states.js";

@@ -27,14 +27,14 @@ export class Lines {
 		this.words = el("span", { role: "status" });
 		this.clear = el("button", { type: "button", "data-action": "clear", onclick: () => this.select([]) }, "Clear selection");
 		this.root = el("section", { class: "lines", "aria-label": "Lines that keep pages" }, el("h2", {}, "Lines by the memory that they hold"),
-			el("p", { class: "note" }, "What a line holds are its own bytes and its share of the holes beside them. Select lines: their pages light up in the map."),
+			el("p", { class: "note" }, "A line holds its own bytes and its share of the holes beside them. Select lines: their pages light up in the map."),
 			el("p", { class: "chosen" }, this.words, this.clear),
 			el("div", { class: "scroll", role: "region", "aria-label": "Lines", tabindex: 0 }, el("table", { class: "rows" },
 				el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span", { class: "unseen" }, "selected")), COLUMNS.map(([title, about]) => el("th", { scope: "col", class: "num", title: about }, title)), el("th", { scope: "col" }, "line"))), this.body)),
 			el("p", {}, this.more));
 	}
 
-	// What was selected stays so, as far as it is still in the table.
+	// Selected lines stay selected if they are still in the table.
 	take(lines) {
 		this.lines = lines;
 		this.selected = new Set([...this.selected].filter((at) => lines.some((l) => l.location === at)));

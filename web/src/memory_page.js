@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// memory_page.js - who lives in a page: the panel beside the map.
+// memory_page.js - the live blocks of a page: the panel beside the map.
 
 import { el, setAttr } from "./dom.js";
 import { bytes, count, visible, DASH } from "./format.js";
@@ -12,7 +12,7 @@ export class PagePanel {
 		this.title = el("h2", { tabindex: -1 });
 		this.body = el("div", { class: "scroll", role: "region", "aria-label": "Blocks in this page", tabindex: 0 });
 		this.said = el("p", { class: "note", role: "status" });
-		this.root = el("aside", { class: "who-lives", "aria-label": "Who lives in this page", hidden: true },
+		this.root = el("aside", { class: "who-lives", "aria-label": "Live blocks in this page", hidden: true },
 			el("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.close() }, "\u00d7"), this.title, this.said, this.body);
 		this.closed = closed;
 		this.root.addEventListener("keydown", (e) => {

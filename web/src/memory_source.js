@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// memory_source.js - what the memory map asks of the server.
+// memory_source.js - the memory map's requests to the server.
 
 import { base, encodeLocation, getBytes, getJSON, getOwn, post } from "./server.js";
 
@@ -70,7 +70,7 @@ export class ServerSource {
 		return this.json("/map/trim");
 	}
 
-	// What was said, and the pid of who said it
+	// The answer, and the pid of the process that gave it
 	trim() {
 		return post(`${this.process}/map/trim`);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// memory_states.js - what a byte of the memory map's fill plane says: a page's state in its low six bits, and
+// memory_states.js - the bytes of the memory map's fill plane: a page's state in its low six bits, and
 // two flags. Pure.
 
 export const NONE = 0, EMPTY = 1, END = 2, RUBY = 3, SWAPPED = 4, UNKNOWN = 5, OTHER = 6;

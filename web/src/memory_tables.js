@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// memory_tables.js - what of the memory map is no picture: the sentence, the bar of parts, the legend, and the
+// memory_tables.js - the memory map's parts beside the picture: the sentence, the bar of parts, the legend, and the
 // tables of panels, mappings and differences.
 
 import { el } from "./dom.js";

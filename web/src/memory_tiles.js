@@ -29,8 +29,8 @@ export class Tiles {
 		return at;
 	}
 
-	// ranges: [from, to) of cells that are looked at. What was wanted before and wasn't asked for yet is
-	// dropped; the coarsest level comes first, so that there soon is something to see.
+	// ranges: [from, to) of cells that are looked at. Tiles that were wanted before and not asked for yet are
+	// dropped; the coarsest level comes first, so that the map soon shows something.
 	want(level, ranges) {
 		const wanted = [];
 		const add = (l, n) => {

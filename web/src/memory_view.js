@@ -58,7 +58,7 @@ export class MapView {
 		this.ask(true);
 	}
 
-	// What is drawn now
+	// The view that is drawn now
 	get shown() {
 		return this.zoom ?? this.fit;
 	}
@@ -80,7 +80,7 @@ export class MapView {
 		return at && { ...at, page: pageOf(this.layout, this.json.panels, at) };
 	}
 
-	// What is known of a cell, for words
+	// A cell's facts, for words
 	about({ block, cell, page }) {
 		const panel = this.json.panels[block.panel], [byte, line] = this.tiles.cell(this.layout.level, cell);
 		return { byte, line, panel, pages: Math.min(4 ** this.layout.level, panel.cell + panel.cells - page), address: hex(addressOf(panel, page, this.json.page_bytes)) };

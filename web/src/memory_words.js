@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// memory_words.js - what the memory map says in words. Pure functions.
+// memory_words.js - the memory map in words. Pure functions.
 
 import { bytes, count, span, visible, DASH } from "./format.js";
 import { NONE, EMPTY, END, RUBY, SWAPPED, UNKNOWN, OTHER, SHARED, HUGE, UNLOADED, stateOf, isUsed, fillOf } from "./memory_states.js";
 
-// What gives empty pages back, by the allocator's name
+// The way to give empty pages back, by the allocator's name
 const GIVER = { glibc: "malloc_trim gives it back" };
 const giver = (allocator) => GIVER[allocator] || "a trim gives it back";
 
@@ -23,7 +23,7 @@ export function legend({ allocator, late, swapped_bytes: swapped }) {
 	];
 }
 
-// What a page's byte says, or that of a cell of several pages
+// The byte of a page, or of a cell of several pages, in words
 export function stateWords(byte, allocator) {
 	if (isUsed(byte)) {
 		const part = Math.round(fillOf(byte) * 100);
@@ -52,7 +52,7 @@ export function lineWords(line, byColour) {
 	return at === undefined ? "largely of a line that isn\u2019t in the table" : `largely ${visible(at)}`;
 }
 
-// A cell in a line: what it is, how much it holds, whose it is, where it is
+// A cell in a line: its state, the bytes in it, their location, its address
 export function cellWords({ byte, line, pages, address, panel, json, byColour }) {
 	const many = pages > 1 ? `${count(pages)} pages, most of them: ` : "";
 	const is = panel.kind === "ruby" && isUsed(byte) ? `Ruby\u2019s heap page: objects fill ${Math.round(fillOf(byte) * 100)}\u00a0% of it` : stateWords(byte, json.allocator);
@@ -82,7 +82,7 @@ export const times = (holds, live) => (live ? (holds / live).toFixed(1) : DASH);
 const moreOrLess = (change) => `${bytes(Math.abs(change))} ${change < 0 ? "less" : "more"}`;
 const SMALL = 64 * 1024;
 
-// Two snapshots, in a sentence: what RSS did, and which parts did it
+// Two snapshots, in a sentence: the change of RSS, and the parts that caused it
 export function differenceWords(before, after) {
 	const rss = after.rss_bytes - before.rss_bytes;
 	const parts = differences(before, after).filter((d) => Math.abs(d.change) >= SMALL).sort((a, b) => Math.abs(b.change) - Math.abs(a.change));
@@ -103,7 +103,7 @@ export function differences(before, after) {
 
 const duration = (ms) => (ms < 1 ? "less than 1\u00a0ms" : ms < 1000 ? `${Math.round(ms)}\u00a0ms` : `${(ms / 1000).toFixed(1)}\u00a0s`);
 
-// What a trim would do: asked before it
+// A trim's effect, told before the user confirms it
 export function trimWords({ bytes: most, least_bytes: least, milliseconds }, allocator) {
 	if (!most)
 		return `${allocator === "glibc" ? "malloc_trim" : "A trim"} would give nothing back.`;

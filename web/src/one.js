@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // one.js - one location: a sentence, then live bytes and count over time,
 // rates, sizes and ages, the newest and oldest live blocks, and the source.
-// What the stream has is drawn as it comes; what it hasn't (sizes, ages,
-// blocks) is asked for when the location changed, every five seconds at most.
+// The stream's values are drawn as they come. It has no sizes, ages and blocks:
+// the page asks for them when the location changed, every five seconds at most.
 
 import { el, setText } from "./dom.js";
 import { bytes, count, small, visible, sizeRange, countRange, duration, moment, DASH } from "./format.js";
@@ -17,7 +17,7 @@ import { Callers } from "./callers.js";
 import { Held } from "./held.js";
 
 const AGAIN = 5000;
-const PAST_AGAIN = 60000; // what happens meanwhile comes by the stream
+const PAST_AGAIN = 60000; // newer events come by the stream
 const POINTS = 300;
 const LISTED = 10;
 
@@ -232,7 +232,7 @@ export class One {
 	}
 }
 
-// [unix, live bytes, blocks] at the times of both; what isn't known of one is null
+// [unix, live bytes, blocks] at the times of both; an unknown value is null
 function pair(live, blocks, offset, known) {
 	const times = [...new Set([...live.t, ...(known ? blocks.t : [])])].sort((a, b) => a - b);
 	const held = ({ t, values }) => {

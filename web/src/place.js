@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// place.js - what a location is made of: file, folder, gem. By the shape of
+// place.js - the parts of a location: file, folder, gem. By the shape of
 // the text alone, with the server's rules (group=gem there gives the same names).
 
 // Length of the file's part. The server counts bytes, which are characters

@@ -27,7 +27,7 @@ export class Poll {
 		});
 	}
 
-	// At once: what an earlier question gets is of no interest any more.
+	// At once: an earlier question's answer is of no interest any more.
 	async now() {
 		const turn = ++this.turn, from = performance.now();
 		clearTimeout(this.timer);

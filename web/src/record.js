@@ -63,7 +63,7 @@ export class Record {
 		return (this.recording ? this.no : this.fields.seconds).focus();
 	}
 
-	// What the server says at a path; null: it was told why not
+	// The server's answer at a path; null: it failed, and the user was told why
 	async ask(path, options) {
 		this.button.disabled = this.yes.disabled = true;
 		try {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// record_words.js - recording for replay: what is asked of the server, and what is said of its answers. Pure functions.
+// record_words.js - recording for replay: the requests to the server, and its answers in words. Pure functions.
 
 import { about, bytes, duration, visible } from "./format.js";
 
 export const DEFAULTS = { seconds: "600", max: "2g", full: "wait", clock: "coarse" };
 
-// What to do if the disk is too slow, and how exact times are
+// The choices for a disk that is too slow, and for the exactness of times
 export const CHOICES = {
 	full: { wait: "wait for a slow disk", drop: "drop events if the disk is slow" },
 	clock: { coarse: "coarse clock", fine: "fine clock, dearer" },

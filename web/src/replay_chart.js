@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// replay_chart.js - curves over the seconds of a recording, each with a label at its end: what it is called with its peak
+// replay_chart.js - curves over the seconds of a recording, each with a label at its end: its name with its peak
 // and mean, or its value where the pointer is. A narrow chart has the labels below it.
 
 import { el, setText } from "./dom.js";

@@ -66,7 +66,7 @@ export function nearest(positions, y, reach) {
 	return best;
 }
 
-// What may be between two labels of the axis, in seconds
+// Steps between two labels of the axis, in seconds
 export const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
 
 // "0.25 s", "2 m 30 s", "3 h 5 m": as exact as `step`

@@ -12,7 +12,7 @@ import { slopeKey } from "./sort.js";
 // The values of a row of an event, in the order of the contract.
 export const NUMBERS = ["total", "allocations", "frees", "growth", "liveBytes", "live", "lifeSum", "lifeMax", "mark"];
 export const OBJECTS = ["objects", "objectBytes", "objectSamples", "objectVariance"]; // in an array, which is the last value; 0: no objects
-const OWN = ["rate", "base", "grown", "rank"]; // what the page makes of them
+const OWN = ["rate", "base", "grown", "rank"]; // the page computes these
 const LATELY = 10; // seconds that allocations a second are of
 const FIRST_NEW = 1 + NUMBERS.length; // a known row comes with its id, the numbers and the objects only
 
@@ -73,7 +73,7 @@ export class Rows {
 		for (const id of event.gone || [])
 			this.remove(id);
 		if (!event.more) {
-			// none at all may be an answer without its rows: what comes next isn't new then
+			// none at all may be an answer without its rows: the next rows aren't new then
 			this.full ||= !this.told && this.size > 0;
 			this.told = true;
 			if (this.full)
@@ -181,7 +181,7 @@ export class Rows {
 			this.base[slot] = marked?.base.get(this.id[slot]) || 0;
 	}
 
-	// What a mark at this moment is: every row's live bytes, if any
+	// A mark at this moment: every row's live bytes, if any
 	moment() {
 		const base = new Map();
 		for (const [id, slot] of this.bySlot)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// save.js - what the table shows as a file, from what this tab has: also when
+// save.js - the table as a file, from this tab's data, so also when
 // the process has ended. Columns and escapes are those of the server's TSV.
 
 import { el } from "./dom.js";

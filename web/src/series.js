@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// series.js - what one row was, over time: [t, live bytes, live blocks,
+// series.js - one row over time: [t, live bytes, live blocks,
 // allocations, frees], one point a change. Between two points the first one's
 // values hold. Bounded: when it is full, the buckets that its points are in
 // double their width, so that it always reaches back to the start, on an even grid.
@@ -68,7 +68,7 @@ export class Series {
 		return low - 1;
 	}
 
-	// What held at t, or NaN before the first point
+	// The value that held at t, or NaN before the first point
 	value(what, t) {
 		const i = this.find(t);
 		return i < 0 ? NaN : this.at(i, what);

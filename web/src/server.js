@@ -37,7 +37,7 @@ export const getJSON = async (path, options) => (await get(path, options)).json(
 // The bytes at a path, likewise
 export const getBytes = async (path) => new Uint8Array(await (await get(path)).arrayBuffer());
 
-// POST /reset and the like: what the server says it did, and the pid that did
+// POST /reset and the like: the server's answer, and the pid that gave it
 export async function post(path) {
 	const { said, pid } = await getJSON(path, { method: "POST", headers: { Accept: "application/json" } });
 	return { said, pid };
@@ -45,8 +45,8 @@ export async function post(path) {
 
 const TIMES = 8;
 
-// What the very process `start()` says at a path: behind one address there may be
-// several, of which any one answers. null: another did, each time.
+// The answer at a path of the process that started at `start()`. Several processes may be behind one
+// address, and any of them answers. null: another one answered each time.
 export async function getOwn(path, start, times = TIMES) {
 	for (let i = 0; i < times; i++) {
 		const json = await getJSON(path);

@@ -20,7 +20,7 @@ const LIST = [
 	["live_samples", "EVERY", "Live blocks that stand for others, since allocations were sampled when they were made; 0 if every block was counted."],
 	["live_error", "EVERY", "Per cent by which the live bytes may be off for that reason, in 19 of 20 cases; 0 if every block was counted."],
 	["processes", "FAMILY", "Processes of the family that know the location; for a group, those that know the one that most know."],
-	["kind", "KINDS", "What most of the live bytes are of, and how much of them; estimated from samples, and unknown without any."],
+	["kind", "KINDS", "The kind of most of the live bytes, and its share of them; estimated from samples, and unknown without any."],
 	["kind_samples", "KINDS", "Samples that the kind rests on."],
 	// end
 ];

@@ -5,16 +5,16 @@
 
 const FAR = 2 ** 50; // more than a slope or an amount of memory
 
-// What the order by recent slope depends on; rank: the server's, or NaN. What grows has the largest keys, by
-// its slope; all else has its live bytes. Upwards, what shrinks has the smallest keys, by its slope.
+// The key of the order by recent slope; rank: the server's, or NaN. Rows that grow have the largest keys, by
+// their slope; all others have their live bytes. Upwards, rows that shrink have the smallest keys, by their slope.
 export function slopeKey(rank, liveBytes, descending) {
 	if (rank > 0)
 		return FAR + rank;
 	return rank < 0 && !descending ? rank - FAR : liveBytes;
 }
 
-// By slot: what the order depends on. A text's is when it came: it doesn't change. What isn't
-// known comes last.
+// The sort keys, by slot. A text's key is the time it came, which doesn't change. Unknown values
+// come last.
 function readKeys(slots, rows, column, descending) {
 	if (column.text)
 		return rows.filled.slice(0, rows.slots);

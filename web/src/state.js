@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// state.js - what is being looked at, and the same as the URL's fragment, so
-// that a view can be kept and shared. Only what isn't usual is in the URL; what
-// can't be understood there is ignored.
+// state.js - the view of the table, and the same as the URL's fragment, so
+// that a view can be kept and shared. Only unusual values are in the URL; it
+// ignores values there that it can't understand.
 
 import { COLUMNS, defaultColumns } from "./columns.js";
 import { GROUPS } from "./group.js";
@@ -10,7 +10,7 @@ export const RANGES = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400, all: 
 export const SHOWN = "15m"; // when none was chosen: the sentence is about all times then
 
 export const usual = () => ({
-	sort: null,      // a column's id; null: what grows fastest, or the growth since a mark or in a part of the time
+	sort: null,      // a column's id; null: the fastest growth, or the growth since a mark or in a part of the time
 	desc: null,      // null: as that column has it
 	q: "",
 	group: "line",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// status.js - which process this is, whether it is there, and what the server
-// warns of. In the page's header, beside the controls.
+// status.js - the process, whether it is there, and the server's
+// warnings. In the page's header, beside the controls.
 
 import { el, setText, setAttr } from "./dom.js";
 import { clock, duration, visible } from "./format.js";

@@ -157,7 +157,7 @@ export class Table {
 					svg("path", { class: "area" }), svg("path", { class: "curve" })));
 			if (c.text)
 				return el("td", { class: "location" }, el("a", {}, el("span", { class: "far" }), el("span", { class: "near" }), el("b", {}, el("span"), el("span", { class: "no" }))),
-					keepsStacks() && el("a", { class: "callers", tabindex: -1, title: "Who called it: the flame graph of this location (the key w)" }, "callers"));
+					keepsStacks() && el("a", { class: "callers", tabindex: -1, title: "Callers: the flame graph of this location (the key w)" }, "callers"));
 			return el("td", { class: c.bar ? `num bar ${c.bar}` : "num" }, c.bar ? el("i") : null, el("span"));
 		});
 		return { tr: el("tr", { role: "row" }, cells), cells, id: null, values: [], parts: [], position: -1 };

@@ -22,7 +22,7 @@ export function slope(t, v) {
 }
 
 // How the lowest points rise, in units of v a second: from the least of the first half of the
-// time to the least of the second. What is waiting for a collection comes and goes above them.
+// time to the least of the second. Garbage that waits for a collection comes and goes above them.
 export function floorRate(t, v) {
 	const middle = (t[0] + t[t.length - 1]) / 2;
 	let early = -1, late = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// view.js - what the table shows: rows, filtered, grouped, sorted. Keeps what
-// can be kept: a keystroke in the filter walks the order that is there already
+// view.js - the table's view: rows, filtered, grouped, sorted. It keeps its
+// order: a keystroke in the filter walks the order that is there already
 // (matches.js), and a tick moves the rows only whose numbers changed (sort.js).
 
 import { Matches } from "./matches.js";

@@ -3,7 +3,7 @@
 
 module Mwrap
   class Check
-    # What one location gained in each round of a series: blocks and bytes that are live. Fits a straight
+    # One location's gain in each round of a series, in live blocks and bytes. Fits a straight
     # line to the blocks: so many for each call, and so many for each round, whatever its length.
     class Growth # :nodoc: all
       SLOPE_MIN = 0.1  # blocks a call

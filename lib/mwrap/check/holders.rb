@@ -3,11 +3,11 @@
 
 module Mwrap
   class Check
-    # What holds the live blocks of a location, as the check needs it. The one place that asks
+    # The holders of a location's live blocks, as the check needs them. The one place that asks
     # Mwrap.holders.
     #
     # nothing:: blocks that nothing holds: native code forgot them.
-    # by::      what holds most of the others; nil: there are none.
+    # by::      the holder of most of the others; nil: nothing holds all blocks.
     # path::    from the root to that, an Array.
     Holders = Struct.new(:nothing, :by, :path) do # :nodoc: all
       class << self

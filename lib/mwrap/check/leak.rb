@@ -48,7 +48,7 @@ module Mwrap
       # The location, with a path below the current folder if it is there.
       def short = Check.short(@location) # :nodoc:
 
-      # What is lost, as a sentence without its subject.
+      # The loss, as a sentence without its subject.
       def sentence
         k = blocks_per_call
         what = @objects ? "keeps #{number(k)} object#{"s" unless k == 1} (#{@objects})" : "loses #{number(k)} block#{"s" unless k == 1} (#{size(k)})"

@@ -49,8 +49,8 @@ module Mwrap
 
       def unknown(reason) = Mwrap::Check::Result.new(:unknown, [], reason)
 
-      # What check_child.rb says. It comes through a file: a pipe would also be open in whatever the script
-      # leaves behind.
+      # check_child.rb's answer. It comes through a file: processes that the script leaves behind would keep
+      # a pipe open.
       def in_child
         file = Tempfile.new("mwrapctl-check", binmode: true).tap(&:unlink)
         pid = Process.spawn(environment, *command(file.fileno), file.fileno => file.fileno)

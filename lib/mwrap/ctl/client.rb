@@ -78,7 +78,7 @@ module Mwrap
         strange
       end
 
-      # What the block returns; nil if the server hasn't the page that it asks for.
+      # The block's value; nil if the server hasn't the page that it asks for.
       def optional
         yield
       rescue Failure => e

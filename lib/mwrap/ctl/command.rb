@@ -55,7 +55,7 @@ module Mwrap
       def file? = !Command::NO_FILES.include?(name)
     end
 
-    # A command: what it is called, what it takes, and how it is told of.
+    # A command: its name, its words and its help.
     #
     # arguments:: what the usage line has behind the name: "", "SOCKET", "SOCKET [LOCATION]",
     #             "FILE...", "[FILE...]". Only the last one may be optional or a list.

@@ -6,7 +6,7 @@ require_relative "moment"
 
 module Mwrap
   module Ctl
-    # mwrapctl diff: what two moments have more or less of.
+    # mwrapctl diff: the differences of two moments.
     class Diff # :nodoc: all
       Column = Listing::Column
 

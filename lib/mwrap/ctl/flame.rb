@@ -8,7 +8,7 @@ require_relative "output"
 
 module Mwrap
   module Ctl
-    # mwrapctl flame: who called the lines that allocate, as one page or in a form for another viewer.
+    # mwrapctl flame: the callers of lines that allocate, as one page or in a form for another viewer.
     class Flame # :nodoc: all
       # The route for each form. :tree asks for the tree as JSON, which can be one location's.
       FORMATS = { "html" => :tree, "json" => :tree, "collapsed" => "/stacks.collapsed",

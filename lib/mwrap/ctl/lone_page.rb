@@ -6,7 +6,7 @@ require_relative "text"
 
 module Mwrap
   module Ctl
-    # A page of one file with the data of a process in it: what such pages share.
+    # The base of pages that are one file with the data of a process in it.
     class LonePage # :nodoc: all
       def initialize(client, endpoint)
         @client = client

@@ -6,7 +6,7 @@ require_relative "text"
 
 module Mwrap
   module Ctl
-    # What /map.json says of one moment, and the cells of it. The server forgets them after a minute.
+    # One moment's /map.json, and its cells. The server forgets them after a minute.
     class MapSnapshot # :nodoc: all
       # A part of the heap: [cells of level 0) from `cell` on
       Panel = Struct.new(:cell, :cells, :resident_bytes, :live_bytes, keyword_init: true)

@@ -60,7 +60,7 @@ module Mwrap
         names.map { |name| COLUMNS[name] || Column.new(name, name.upcase, :text) }.partition { |c| !c.text? }.flatten
       end
 
-      # What the JSON has above its rows
+      # The lines above the rows
       def facts(tree)
         numbers = tree.except("title", "cost", "seconds", "class", "what").select { |_, v| v.is_a?(Integer) }
         shown = numbers.map { |name, n| "#{name} #{Output.paint(name == "memsize" ? Text.bytes(n) : Text.count(n), :bold)}" }

@@ -29,7 +29,7 @@ module Mwrap
 
       private
 
-      # What lived before tracking began has a column if there is a process of that kind.
+      # BEFORE, for memory from before tracking began, is a column if a process has some.
       def columns(rows)
         COLUMNS.map.with_index { |c, i| c.name == "before_bytes" && rows.any? { |r| r[i]&.positive? } ? Column.new(c.name, "BEFORE", c.type) : c }
       end

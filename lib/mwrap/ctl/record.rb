@@ -25,7 +25,7 @@ module Mwrap
 
       def ours = KEYS.filter_map { |name, key| "#{key}:#{@given[name].to_s.gsub(/[,\\]/n) { "\\#{_1}" }}" if @given.key?(name) }
 
-      # What MWRAP has already, but for these
+      # MWRAP's other options
       def others
         ENV.fetch("MWRAP", "").b.scan(/(?:\\.|[^,\\]|\\\z)+/mn).reject { |item| KEYS.values.any? { |key| item.start_with?("#{key}:") } }
       end

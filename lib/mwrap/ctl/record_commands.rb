@@ -38,7 +38,7 @@ module Mwrap
           CPU. It first plays the recording as it was recorded: so it knows how far to trust
           the rest. Several files are the processes of a cluster, added up by time.
         TEXT
-        forms: { "FILE" => "what record has written, or trace pack" },
+        forms: { "FILE" => "a file written by record, or by trace pack" },
         options: [
           Option.new(name: "malloc", value: "NAME,NAME", help: "allocators: glibc, jemalloc, mimalloc, tcmalloc, or a library's path",
                      manual: "The allocators, with commas between them: glibc, jemalloc, mimalloc, tcmalloc, or the path of a library. Without `--malloc`, `--arena-max` and `--set` these are the installed ones, as they come, and glibc with 2 arenas."),
@@ -66,7 +66,7 @@ module Mwrap
           smaller and can be replayed at once.
         TEXT
         forms: { "FORM" => "text: one call a line; heaptrack: for heaptrack_print and heaptrack_gui; pack: all threads in one order, which needs --output; " \
-                           "info: what it is of, and its sums, as JSON", "FILE" => "what record has written, or trace pack" },
+                           "info: what it is of, and its sums, as JSON", "FILE" => "a file written by record, or by trace pack" },
         options: [
           Option.new(name: "output", letter: "o", value: "FILE", help: "where to; the default is stdout",
                      manual: "Writes to FILE, and replaces it if it is there. The default is stdout.")

@@ -10,7 +10,7 @@ module Mwrap
       attr_reader :file, :meta
       # The packed file's path
       attr_accessor :packed
-      # What of the file isn't in the packed one: a line, or nil
+      # The parts of the file that the packed one lacks: a line, or nil
       attr_reader :note
       # The most that malloc had in memory, in bytes, once that is known
       attr_accessor :heap_most

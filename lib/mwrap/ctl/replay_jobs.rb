@@ -65,7 +65,7 @@ module Mwrap
     # Makes a packed file of a recorded one.
     class PackJob < ReplayJob # :nodoc: all
       attr_reader :to
-      # What it left out, or nil
+      # The parts that it left out, or nil
       attr_reader :note
 
       def initialize(file, to)
@@ -93,7 +93,7 @@ module Mwrap
         @problem = setting.problem
       end
 
-      # What malloc had when it was recorded, and as much again for another allocator
+      # malloc's memory when it was recorded, and as much again for another allocator
       def need
         @recording.heap_most ||= @recorded.map { |_, heap,| heap }.max.to_i if @begun
         @recording.heap_most && 2 * @recording.heap_most
@@ -123,7 +123,7 @@ module Mwrap
       end
     end
 
-    # Runs jobs beside each other, as many as there are processors and memory for. What has begun ends with it.
+    # Runs jobs beside each other, as many as processors and memory allow. When it ends, so do those that have begun.
     class ReplayJobs # :nodoc: all
       def initialize(jobs, at_once: nil)
         @waiting = jobs.reject(&:problem)

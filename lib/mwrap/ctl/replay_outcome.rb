@@ -6,7 +6,7 @@ require_relative "replay_words"
 
 module Mwrap
   module Ctl
-    # What came of all settings: as JSON, for the page, and above the table.
+    # The results of all settings: as JSON, for the page, and above the table.
     class ReplayOutcome # :nodoc: all
       # results: the first one as recorded
       def initialize(recordings, results)
@@ -77,7 +77,7 @@ module Mwrap
         bad.map { |r| "#{r.name}: #{Text.count(r.failed)} allocations failed: its figures are too low." }
       end
 
-      # What no allocator can do without
+      # The peak below which no allocator can stay
       def floor = [*("The live blocks alone peaked at #{Text.bytes(@any.live.peak)}." if @any && !@any.live.empty?)]
     end
   end

@@ -17,7 +17,7 @@ module Mwrap
           [PATH, *args]
         end
 
-        # What it writes: returned, or into the IO `out`.
+        # Returns its output, or writes that into the IO `out`.
         def run(*args, out: nil)
           texts = [IO.pipe, (IO.pipe unless out)]
           pid = Process.spawn(QUIET, *words(*args), in: File::NULL, err: texts[0][1], out: out || texts[1][1])
@@ -60,7 +60,7 @@ module Mwrap
         end
       end
 
-      # What an allocator or the tracker would read: none of it is meant for the program.
+      # Variables for an allocator or the tracker: none of them is meant for the program.
       VARIABLE = /\A(?:MALLOC_|GLIBC_TUNABLES\z|MIMALLOC_|TCMALLOC_|LD_PRELOAD\z|MWRAP)/
       QUIET = ENV.keys.grep(VARIABLE).to_h { |name| [name, nil] }.freeze
     end

@@ -5,7 +5,7 @@ require_relative "curve"
 
 module Mwrap
   module Ctl
-    # What came of one setting: of one process, or of several added up.
+    # One setting's result: of one process, or of several added up.
     class ReplayResult # :nodoc: all
       POINTS = 2000 # of a curve that is handed on
 

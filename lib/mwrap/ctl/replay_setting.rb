@@ -44,7 +44,7 @@ module Mwrap
     # The settings that a command line asks for.
     class ReplaySettings # :nodoc: all
       NAMES = ["glibc", *Allocators::KNOWN.keys].freeze
-      # Whose a variable is
+      # The allocator that reads a variable
       OWNERS = { /\AMALLOC_CONF\z/ => "jemalloc", /\A(?:MALLOC_|GLIBC_TUNABLES\z)/ => "glibc", /\AMIMALLOC_/ => "mimalloc", /\ATCMALLOC_/ => "tcmalloc" }.freeze
       ARENAS = { "glibc" => ["MALLOC_ARENA_MAX", "%d", "MALLOC_ARENA_MAX=%d"], "jemalloc" => ["MALLOC_CONF", "narenas:%d", "narenas:%d"] }.freeze
       VARIABLE = /\A[A-Za-z_]\w*=/n

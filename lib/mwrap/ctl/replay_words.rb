@@ -6,7 +6,7 @@ require_relative "text"
 
 module Mwrap
   module Ctl
-    # What the outcome of a replay says, in sentences.
+    # A replay's outcome, in sentences.
     #
     # The outcome is a Hash: "file", "command", "events", "threads", "seconds"; "recorded" with "peak", "mean" (bytes) and
     # "curve" ([seconds, heap bytes, live bytes]); "settings", each with "setting" (its name), "malloc", "environment", and

@@ -5,7 +5,7 @@ require_relative "moment"
 
 module Mwrap
   module Ctl
-    # mwrapctl report: what a process holds, of a file or of a running one, as text or as a page.
+    # mwrapctl report: the memory of a process, from a file or of a running one, as text or as a page.
     class Report # :nodoc: all
       Column = Listing::Column
       NUMBERS = [Column.new("live_bytes", "LIVE", :bytes), Column.new("share", "SHARE", :share), Column.new("live", "BLOCKS", :count), Column.new("growth", "GROWTH", :growth),

@@ -67,7 +67,7 @@ module Mwrap
         text
       end
 
-      # What the server is asked for by, for others who look for it by the PID: options as in MWRAP
+      # The options of the requested server, as in MWRAP. Other commands find it by them and the PID.
       def record = private? ? read("options") : nil
 
       def record=(text)

@@ -6,7 +6,7 @@ require_relative "series"
 
 module Mwrap
   module Ctl
-    # mwrapctl score: which locations grow with requests, or with time, over several snapshots.
+    # mwrapctl score: the locations that grow with requests, or with time, over several snapshots.
     class Score # :nodoc: all
       Column = Listing::Column
       LEAST = 3 # snapshots; two points are always on a line
@@ -44,7 +44,7 @@ module Mwrap
 
       def rises?(numbers) = numbers.each_cons(2).all? { |a, b| a < b }
 
-      # What changed at a location: the bytes of its blocks, or the slots of its Ruby objects; n: how many there are
+      # A location's change: the bytes of its blocks, or the slots of its Ruby objects; n: how many there are
       Row = Struct.new(:location, :of, :series, :bytes, :n)
 
       # The one that grows more steadily, of each location

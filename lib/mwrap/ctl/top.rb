@@ -8,7 +8,7 @@ require_relative "watch"
 
 module Mwrap
   module Ctl
-    # mwrapctl top: what grows in a process, again and again, until a key or a signal ends it.
+    # mwrapctl top: the growth of a process, again and again, until a key or a signal ends it.
     class Top # :nodoc: all
       INTERVAL = 2.0
       LEAST = 0.1

@@ -6,7 +6,7 @@ require_relative "client"
 
 module Mwrap
   module Ctl
-    # mwrapctl who: what holds the live blocks of a location, or all live blocks.
+    # mwrapctl who: the holders of a location's live blocks, or of all live blocks.
     class Who # :nodoc: all
       ROWS = 10
       ARROW = " \u2192 "
@@ -61,7 +61,7 @@ module Mwrap
         [*lines, *rest(found["rows"])].map { |l| "#{l}\n" }.join
       end
 
-      # What refers to the Ruby objects that were made there, estimated from samples
+      # The referrers of the Ruby objects that were made there, estimated from samples
       def objects(found)
         rows = Array(found["object_rows"]).grep(Hash).first(@rows)
         return [] if rows.empty?

@@ -314,10 +314,10 @@ module Mwrap::Objects
     def encode(text) = text.b.gsub(/[^A-Za-z0-9\-._~]/n) { |c| format("%%%02X", c.ord) }
     def facts(result) = result.view.facts.map { |k, title| "<li>#{h(title)} <b>#{number(result.facts[k])}</b></li>\n" if result.facts[k] }.join
 
-    # What else can be asked about the same
+    # Links to further questions about the same object or class
     def further(result)
       case result.view.name
-      when "class" then "<p><a href=\"#{@base}/objects/find/#{encode(result.subject)}\">Who refers to them</a></p>\n"
+      when "class" then "<p><a href=\"#{@base}/objects/find/#{encode(result.subject)}\">Their referrers</a></p>\n"
       when "find"
         "<p>Levels: #{[1, 2, 4, 8].map { |n| "<a href=\"#{link(nil, depth: n)}\">#{n}</a> " }.join}</p>\n"
       end

@@ -79,7 +79,7 @@ module Mwrap::Objects
       @file = Mwrap.quiet { Mwrap::Objects.send(:dump_file, limit) }
     end
 
-    # Whole lines. What the block allocates is tracked.
+    # Whole lines. The block's allocations are tracked.
     def each
       while (part = Mwrap.quiet { take })
         yield part

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# Who refers to an object. Needs lib/mwrap/objects.rb.
+# The referrers of an object. Needs lib/mwrap/objects.rb.
 module Mwrap::Objects
   # Levels of referrers
   DEPTH_MAX = 8
@@ -11,15 +11,15 @@ module Mwrap::Objects
   private_constant :ROOTS
 
   class << self
-    # Who refers to an object, or to the instances of a class. +what+ is an address ("0x7f00deadbeef"), a
+    # The referrers of an object, or of the instances of a class. +what+ is an address ("0x7f00deadbeef"), a
     # class or its name as #classes shows it, an Integer as of Object#object_id, or any other object.
     # A String is always taken for an address or a name.
     #
-    # Returns a Result, or nil if there is no such object or class. Its rows: :level, 1 for what
-    # refers to the object, 2 for what refers to that, up to +depth+ (1 to 8); :class, of what refers
-    # to it; :through, a variable ("@list", "Registry::ALL"), member, "array element", "hash key",
-    # "hash value", "closure → local variable", "stack" or the like; :of, the class of what that
-    # refers to; :address, of one of them; :count, how many there are; :references, how many
+    # Returns a Result, or nil if there is no such object or class. Its rows: :level, 1 for referrers
+    # of the object, 2 for their referrers, up to +depth+ (1 to 8); :class, the referrers' class;
+    # :through, a variable ("@list", "Registry::ALL"), member, "array element", "hash key",
+    # "hash value", "closure → local variable", "stack" or the like; :of, the class to which
+    # they refer; :address, of one of them; :count, how many there are; :references, how many
     # references they have. A row of :class "(root)" is a reference of Ruby itself.
     #
     # References of Ruby's own objects are followed to a visible object, and aren't a level.
@@ -114,7 +114,7 @@ module Mwrap::Objects
       end
     end
 
-    # What it refers to that can be seen.
+    # The class to which it refers, past Ruby's internal objects.
     def of(hit)
       hit = @inner[hit.to] while hit.of_how == :type && @inner[hit.to]
       name(hit.of, hit.of_how)

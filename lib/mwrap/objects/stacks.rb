@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# What threads' and Fibers' stacks hold. Needs lib/mwrap/objects.rb.
+# The objects held by threads' and Fibers' stacks. Needs lib/mwrap/objects.rb.
 module Mwrap::Objects
   # Methods that an application may have replaced in a class of its own.
   THREAD = %i[to_s name status backtrace_locations keys []].to_h { |m| [m, Thread.instance_method(m)] }.freeze
@@ -16,7 +16,7 @@ module Mwrap::Objects
     # A stack's objects are its local variables and arguments, the receivers and code of its frames,
     # Fiber-local variables (Thread#[]), thread variables, what C code has on the machine stack, and
     # stale words there that are an object's address. The thread that looks isn't shown. A Fiber
-    # that runs is shown as its thread. What these objects refer to isn't counted.
+    # that runs is shown as its thread. Objects to which these refer aren't counted.
     #
     # Raises Busy, Unavailable (also while other Ractors run), and NoMemoryError.
     def stacks

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# What each view shows, and what it costs. Needs lib/mwrap/objects.rb.
+# The views: their columns and costs. Needs lib/mwrap/objects.rb.
 module Mwrap::Objects
   # A column of a view: its name as in JSON, a title and an explanation for people, and its kind
   # (:number, :signed, :percent, :address, :class, :location, :file, :text or :path).
@@ -20,7 +20,7 @@ module Mwrap::Objects
   bytes = Column.new(:memsize, "Bytes", "Bytes by ObjectSpace.memsize_of: their slots, and what is malloc'ed for them.", :number)
   objects = Column.new(:count, "Objects", "Instances of this very class, those that the next collection will free included.", :number)
   growth = Column.new(:growth, "Growth", "More of them than at the mark; without a mark it isn't known.", :signed)
-  klass = Column.new(:class, "Class", "Its name; (internal) is what Ruby has for itself.", :class)
+  klass = Column.new(:class, "Class", "Its name; (internal) is Ruby's own.", :class)
   since = { since: "Seconds since the mark" }
 
   # The views by name. The costs are of Rubies 3.1 and 3.4 on a core of 2.8 GHz.
@@ -41,7 +41,7 @@ module Mwrap::Objects
                below_half: "Pages less than half full", empty: "Empty pages" }),
     View.new("counts", "Objects by type",
              "All objects of the heap by their type, with the memory that Ruby knows of. Types that begin with imemo " \
-             "are what Ruby has for itself.",
+             "are Ruby's own.",
              "Looks at every slot of the heap: about 30 ms for a million objects. The application's Ruby threads " \
              "stand still meanwhile.",
              [Column.new(:type, "Type", "As ObjectSpace.count_objects and count_imemo_objects call it.", :text),
@@ -53,14 +53,14 @@ module Mwrap::Objects
              "stand still meanwhile.",
              [klass, objects, growth, bytes], { objects: "Objects", memsize: "Bytes", **since }),
     View.new("iseqs", "Instruction sequences by file",
-             "Methods and blocks, compiled: what it costs that a file is loaded.",
+             "Methods and blocks, compiled: the cost of a loaded file.",
              "Looks at every slot of the heap: about 10 ms for a million objects, and 2 ms for a thousand sequences. " \
              "The application's Ruby threads stand still meanwhile.",
              [Column.new(:file, "File", "Where the code is from.", :file),
               Column.new(:count, "Sequences", "Methods, blocks, and bodies of classes and files.", :number), growth, bytes],
              { iseqs: "Sequences", memsize: "Bytes", methods: "Methods", blocks: "Blocks", bodies: "Bodies of classes", files: "Bodies of files",
                rescues: "Parts for exceptions", evals: "Of evaluated strings", **since }),
-    View.new("stacks", "What stacks hold",
+    View.new("stacks", "Objects held by stacks",
              "Objects that a thread or Fiber keeps alive by its stack: its local variables and arguments, receivers, fiber-local variables, " \
              "and what C code left there. Garbage stays as long as a stack has its address.",
              "Looks for Fibers in every slot of the heap: about 10 ms for a million objects, and 0.1 ms for each stack. The " \
@@ -71,14 +71,14 @@ module Mwrap::Objects
               Column.new(:location, "At", "The line that it is at.", :location),
               klass, objects.dup.tap { |c| c.about = "Objects that the stack refers to, each once." }, bytes],
              { stacks: "Stacks", objects: "Objects", memsize: "Bytes" }),
-    View.new("find", "Who refers to it",
-             "What refers to one object, or to the instances of a class: through variables, constants, containers, closures and stacks.",
+    View.new("find", "Referrers",
+             "Objects that refer to one object, or to the instances of a class: through variables, constants, containers, closures and stacks.",
              "Asks every object of the heap for its references, once or more for each level: about 50 ms each time for a million objects. " \
              "The application's Ruby threads stand still meanwhile.",
              [Column.new(:level, "Level", "1: refers to the object; 2: refers to that; and so on.", :number),
-              klass.dup.tap { |c| c.about = "Of what refers to it; (root) is Ruby itself." },
+              klass.dup.tap { |c| c.about = "The referrers' class; (root) is Ruby itself." },
               Column.new(:through, "Through", "The variable, constant or member, or the kind of container.", :text),
-              Column.new(:of, "To", "The class of what that refers to.", :class),
+              Column.new(:of, "To", "The class to which they refer.", :class),
               Column.new(:address, "Address", "Of one of them.", :address),
               objects.dup.tap { |c| c.about = "How many there are." },
               Column.new(:references, "References", "How many references they have.", :number)],
@@ -90,12 +90,12 @@ module Mwrap::Objects
              "objects, and 900 ms for a million of that class. The application's Ruby threads take turns with it.",
              [Column.new(:location, "Location", "The line that called new, or the like.", :location), objects, bytes],
              { objects: "Objects", memsize: "Bytes", traced: "Objects of a known line" }),
-    View.new("holders", "What holds live blocks",
+    View.new("holders", "Holders of live blocks",
              "Which Ruby object points to them, or to a block that leads to them; native memory; or nothing, which is a " \
              "native leak. With a location: of its blocks, and by which path a root of Ruby leads to the object.",
              "A forked child looks: about 400 ms for a million objects. The application's Ruby threads stand still for " \
              "the fork alone, about 10 ms.",
-             [Column.new(:holder, "Holder", "A class, a library, what Ruby has for itself, or nothing.", :text),
+             [Column.new(:holder, "Holder", "A class, a library, Ruby itself, or nothing.", :text),
               Column.new(:by, "Held by", "ruby: an object that is reached; native: a library's variable or a thread's stack; " \
                                          "garbage: an object that the next collection frees; nothing: a leak.", :text),
               Column.new(:blocks, "Blocks", "Live blocks that it holds; each counts once.", :number),

@@ -142,7 +142,7 @@ class MwrapRack
     scheme.match?(/\A(bearer|basic)\z/i) && Mwrap::Pages.same?(given, @token)
   end
 
-  # What /live's own URL has of an earlier answer, see Live
+  # A stream if the server gives connections away, else an answer from the end of the last one; see Live
   def live(request, headers, body, keep)
     # no-transform: compressing middleware would hold events back
     headers["cache-control"] = "no-store, no-transform"

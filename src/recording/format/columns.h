@@ -32,7 +32,7 @@ struct mw_trace_event {
 	uint8_t op; /* enum mw_trace_op */
 };
 
-/* Which columns an op has. */
+/* An op's columns. */
 bool mw_op_has_ref(unsigned op);
 bool mw_op_has_size(unsigned op);     /* and a location, but for MW_OP_OWN */
 bool mw_op_has_extra(unsigned op);

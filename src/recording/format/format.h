@@ -82,7 +82,7 @@ enum mw_trace_op {
 /* From which size on pages in memory are noted: below, a block counts as used from end to end. */
 enum { MW_TRACE_LARGE = 128 << 10 };
 
-/* What the recorded process had in memory, in bytes. */
+/* The recorded process's memory, in bytes. */
 struct mw_trace_sample {
 	uint64_t ticks;
 	uint64_t rss; /* all of the process */

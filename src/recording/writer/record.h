@@ -38,7 +38,7 @@ struct mw_record_source {
 	uint64_t (*dropped)(void); /* events, since the beginning */
 	uint64_t (*counter)(void); /* the processor's, in ticks */
 	void (*clock)(uint32_t ticks); /* sets the coarse clock */
-	uint32_t (*shown)(uint32_t id); /* whose row has the name of this location */
+	uint32_t (*shown)(uint32_t id); /* the location whose row has this one's name */
 	uint64_t (*pages)(const void *p, uint64_t bytes); /* in memory */
 };
 

@@ -65,7 +65,7 @@ static bool begin(struct mw_writer *w)
 	return true;
 }
 
-/* What is there to be written now, `most` pieces of it. *n: so many. False: the file failed. */
+/* Writes the pieces that wait, `most` at most. *n: how many it wrote. False: the file failed. */
 static bool drain(struct mw_writer *w, bool partly, unsigned most, unsigned *n)
 {
 	struct mw_record_piece piece;

@@ -45,7 +45,7 @@ static bool flush(struct mw_writer *w, uint32_t stream, uint32_t lost)
 	w->lost += lost;
 	__atomic_store_n(&w->job->state->events, w->events, __ATOMIC_RELAXED);
 	ok = mw_writer_frame(w, &f, w->contents, mw_columns_write(&w->columns, w->contents));
-	begin(w); /* what was written isn't written again */
+	begin(w); /* no byte is written twice */
 	return ok;
 }
 

@@ -108,7 +108,7 @@ bool mw_relative_trusted(int fd);
 
 /* --- scrape.c --------------------------------------------------------------- */
 
-/* What a process answers. */
+/* A process's answer. */
 struct mw_answer {
 	long pid;
 	uint64_t shown; /* the namespace, if it has to be told; else 0 */

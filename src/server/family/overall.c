@@ -137,7 +137,7 @@ static void next(struct mw_buf *b, const struct overall *o, const char *base)
 {
 	if (!o->named)
 		return;
-	mw_buf_str(b, "What to do next: ");
+	mw_buf_str(b, "Next step: ");
 	mw_buf_str(b, base);
 	mw_buf_str(b, "/");
 	put_process(b, o->fastest[0], false);

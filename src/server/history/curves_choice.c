@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * curves_choice.c - which locations are kept. See curves.h.
+ * curves_choice.c - chooses the locations that are kept. See curves.h.
  *
  * For each id there are bases: its value a minute ago, and two means that follow its value slowly,
  * by a sixtieth and by a 1,440th of the difference each minute. A steady growth is ahead of them by

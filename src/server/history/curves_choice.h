@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* curves_choice.h - which locations are kept: for curves.c alone. */
+/* curves_choice.h - chooses the locations that are kept: for curves.c alone. */
 #pragma once
 
 #include "curves.h"

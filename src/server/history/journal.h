@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * journal.h - which rows changed, and when: one journal for all watchers.
+ * journal.h - the rows that changed, and when: one journal for all watchers.
  *
  * A tick takes a snapshot and compares it with the one before. Each id has
  * three ticks: its numbers changed, its present location appeared, and an

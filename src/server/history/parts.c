@@ -33,7 +33,7 @@ static void figure_out(struct mw_parts *parts, const struct mw_smaps *m, const s
 	parts->known = true;
 }
 
-/* What is live now isn't free, though it may have been at the reading. */
+/* Memory that is live now isn't free, though it may have been at the reading. */
 static uint32_t free_now(const struct mw_parts *parts, const struct mw_stats *s)
 {
 	uint64_t used = less(s->live_bytes, parts->outside) + less(s->live, parts->outside_n) * OVERHEAD;

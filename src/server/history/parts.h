@@ -33,7 +33,7 @@ enum {
 	MW_PARTS_SHARE = 3333       /* readings cost 1/MW_PARTS_SHARE of a CPU at most: 0.03 % */
 };
 
-/* What a text of /proc/self/smaps says, in bytes of resident memory. */
+/* The sums of a text of /proc/self/smaps, in bytes of resident memory. */
 struct mw_smaps {
 	uint64_t files;  /* of mappings of files, but for private copies */
 	uint64_t arenas;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * smaps.c - reads /proc/self/smaps a piece at a time, and tells what each mapping is for. See
- * parts.h. What a mapping is depends on its neighbours, so it is settled when the next one is seen.
+ * parts.h. A mapping's purpose depends on its neighbours, so it is settled when the next one is seen.
  */
 #include <string.h>
 #include <unistd.h>

@@ -21,7 +21,7 @@
  *  - a watcher's cursor belongs to one journal (`journal_n`): in a later one it begins from nothing;
  *  - an event is sent whole, or the stream ends.
  *
- * Who may call:
+ * Callers:
  *  - one thread at a time: the one that has the site (server/pages/site.h). It holds "the lock", and has
  *    entered quiet mode, since these functions allocate;
  *  - one thread uses a watcher. Functions that say so it may call without the lock, and it may read
@@ -37,7 +37,7 @@
 
 #define MW_WATCHERS_MAX 8 /* that stay */
 
-/* What a stream reads; the same from start to end. */
+/* A stream's inputs; the same from start to end. */
 struct mw_stream_inputs {
 	const struct mw_api *api;
 	const struct mw_mark *mark; /* the owner of the stream changes it between two calls */
@@ -118,7 +118,7 @@ bool mw_watcher_poll(struct mw_stream *, struct mw_watcher *w, const char *since
 
 enum mw_next { MW_NEXT_BYTES, MW_NEXT_LATER, MW_NEXT_END };
 /*
- * What w gets now. BYTES: *p and *n, at least one, valid until the next call for w. LATER: nothing
+ * w's next bytes. BYTES: *p and *n, at least one, valid until the next call for w. LATER: nothing
  * before the next tick, or before mw_watcher_due(). END: nothing any more.
  */
 enum mw_next mw_watcher_next(struct mw_stream *, struct mw_watcher *w, uint64_t now, const char **p,

@@ -17,7 +17,7 @@
 
 static pid_t busy; /* acquire, release: the process that has a child under way; a fork copies it */
 
-/* What the parent prepares for the child: given back after the fork. */
+/* The parent prepares this for the child, and gives it back after the fork. */
 struct ready {
 	struct mw_heap_pages pages;
 	struct mw_areas areas;

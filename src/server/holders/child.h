@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * child.h - what the files of the child share. All of it is the child's own memory, but `findings`.
+ * child.h - shared by the files of the child. All of it is the child's own memory, but `findings`.
  *
  * One struct mw_walk goes through the files in this order: heap.c (objects), blocks.c (blocks),
  * scan.c (who points to what), objects.c (sampled objects), path.c (which path), label.c and edge.c (names), group.c (the answer).

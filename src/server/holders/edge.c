@@ -12,7 +12,7 @@ static const struct mw_walk_ruby *const rb = &mw_walk_ruby;
 
 enum { GO_ON, STOP }; /* Ruby's ST_CONTINUE, ST_STOP */
 
-/* What is looked for, and what was found. */
+/* A search for the name by which `child` is kept. */
 struct search {
 	mw_ruby_value child;
 	uintptr_t id; /* 0: nothing yet */
@@ -189,8 +189,8 @@ static uintptr_t thread_local(mw_ruby_value thread, mw_ruby_value child)
 }
 
 /*
- * A Fiber has what Thread#[] tells while it runs. Which thread does run it? That which leads to it;
- * if none does, this one, or the first.
+ * A Fiber has the values that Thread#[] tells while it runs. The thread that leads to it is taken for
+ * the one that runs it; if none leads to it, this one, or the first.
  */
 static uintptr_t fiber_local(mw_ruby_value before, mw_ruby_value child)
 {

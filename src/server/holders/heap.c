@@ -115,7 +115,7 @@ static uint32_t root_number(struct mw_walk *w, const char *category)
 	return (uint32_t)MW_ROOT + i;
 }
 
-/* What a stack or a register happens to have isn't why an object lives, if there is another reason. */
+/* A stack or a register may have an object's address by chance: any other root explains better why it lives. */
 static bool is_by_chance(const char *category)
 {
 	return category && !strcmp(category, "machine_context");
@@ -138,8 +138,8 @@ static void reached_by_chance(const char *category, mw_ruby_value v, void *ctx)
 }
 
 /*
- * All that the objects from number `from` of the queue on lead to. What a part of an object leads to
- * is the object's own: a part is on no path but its own.
+ * All that the objects from number `from` of the queue on lead to. A part's references count as the
+ * object's own: a part is on no path but its own.
  */
 static void follow(struct mw_walk *w, uint32_t from)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * holders.h - what holds the live blocks of a location: a Ruby object, native memory, or nothing.
+ * holders.h - the holders of a location's live blocks: a Ruby object, native memory, or nothing.
  *
  * A forked child computes it from its copy of the process, so the application pays for the fork
  * alone. mw_holders_begin forks, mw_holders_end waits for the child and reads its answer. The child
@@ -62,7 +62,7 @@ struct mw_suspected {
 	uint64_t wrapped; /* of garbage: what a garbage object of an extension leads to, which may free it or not */
 };
 
-/* What holds some blocks. */
+/* A holder of some blocks. */
 struct mw_holder {
 	uint32_t suspect;
 	bool objects; /* the row is of sampled objects, not of blocks: the holder is who refers to them */
@@ -86,7 +86,7 @@ struct mw_holders {
 	uint64_t ns, stop_ns; /* the child's time, and that of the fork, in which Ruby stood still */
 	uint32_t unread_stacks; /* of threads whose stacks couldn't be found */
 	bool late; /* blocks from before the tracker's start aren't known: they hold nothing */
-	char *text; /* what the rows point to */
+	char *text; /* the rows point into it */
 };
 
 #define MW_HOLDERS_ERROR 160 /* bytes of a line of text, with its NUL */

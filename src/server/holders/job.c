@@ -20,7 +20,7 @@ enum { IDLE, WANTED, TAKEN, DONE };
 
 enum { NUDGE_FIRST = 50000000, NUDGE_MOST = 500000000 }; /* ns */
 
-/* What is wanted. Whoever moved `state` to TAKEN, or to WANTED, writes the rest. */
+/* The question. The thread that moved `state` to TAKEN, or to WANTED, writes the rest. */
 static struct {
 	pid_t asker;    /* the process with a thread in mw_holders_ask; acquire, release */
 	uint32_t state; /* acquire, release; a futex */

@@ -9,7 +9,7 @@
 
 static const struct mw_walk_ruby *const rb = &mw_walk_ruby;
 
-/* What Ruby calls its internal objects, and what they are. */
+/* Ruby's names of its internal objects, and ours. */
 static const struct {
 	const char *name, *text;
 } internals[] = {

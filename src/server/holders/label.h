@@ -8,7 +8,7 @@
 
 enum { MW_LABEL = 200 };
 
-/* What an object is counted under as a holder: the same number, the same name. */
+/* An object counts under this number as a holder: the same number, the same name. */
 uintptr_t mw_holder_key(uintptr_t object);
 /* Its class, "(method)", "(instruction sequence)", ... */
 void mw_holder_label(uintptr_t object, char to[MW_LABEL]);

@@ -44,7 +44,7 @@ static void want(struct mw_walk *w, uint32_t i)
 		w->steps[at - 1].path = 1;
 }
 
-/* What comes before the object on its path. */
+/* The steps before the object on its path. */
 static void make_key(struct mw_walk *w, uintptr_t object, uint32_t number)
 {
 	uint32_t parent = w->parent[number];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* path.h - which path leads from a root to what holds a block: as a key, to tell paths apart, and as text. */
+/* path.h - the path from a root to the holder of a block: as a key, to tell paths apart, and as text. */
 #pragma once
 
 #include "child.h"

@@ -75,7 +75,7 @@ extern struct mw_walk_ruby mw_walk_ruby;
 bool mw_walk_ruby_look_up(void *to, const char *name);
 /* Looks the functions up. False: *missing is one that is required. Any thread, once Ruby is up. */
 bool mw_walk_ruby_find(const char **missing);
-/* What else only a thread with the GVL may find out. */
+/* Learns the rest, which needs the GVL. */
 void mw_walk_ruby_learn(void);
 
 /* Types of objects, as in Ruby's public headers. */
@@ -129,13 +129,13 @@ static inline mw_ruby_value mw_ruby_class(mw_ruby_value v)
 	return mw_ruby_word(v, 1);
 }
 
-/* The number of an internal object's type. Which type has a number differs by version. */
+/* The number of an internal object's type. Ruby's versions number the types differently. */
 static inline unsigned mw_ruby_imemo(mw_ruby_value v)
 {
 	return mw_ruby_word(v, 0) >> 12 & 15;
 }
 
-/* What an object is to a walk. For the child alone. */
+/* An object's role in a walk. For the child alone. */
 enum mw_ruby_role {
 	MW_ROLE_OWN = 1,
 	MW_ROLE_TRANSIENT, /* one of Ruby's own that owns no memory, and may have any words */

@@ -4,10 +4,10 @@
  *
  * Blocks are found breadth-first, so each is held by the shortest way: first those that objects
  * point to, then those that these blocks point to, and so on. Only then come libraries and stacks:
- * what Ruby holds, too, is Ruby's. Then objects that aren't reached. What is left is held by nothing.
+ * blocks that Ruby holds, too, are Ruby's. Then objects that aren't reached. Nothing holds the rest.
  * Words that can't be addresses of blocks aren't looked at (shape.h).
  *
- * What isn't in memory has no address of a block, and isn't looked at: a block or a mapping may be terabytes of
+ * Pages that aren't resident hold no address of a block, and aren't read: a block or a mapping may be terabytes of
  * reserved address space, in which each page that is read would cost the kernel a page table's entry.
  */
 #include <string.h>
@@ -168,7 +168,7 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 	}
 }
 
-/* What the blocks point to that were found since the last call, and what these point to. */
+/* Follows the blocks found since the last call, and those to which they lead. */
 static void follow(struct scan *s)
 {
 	s->via = MW_VIA_BLOCK;
@@ -233,7 +233,7 @@ static void scan_reached(struct scan *s)
 struct pages {
 	struct scan *s;
 	int memory; /* /proc/self/mem */
-	uintptr_t at, to; /* what is left */
+	uintptr_t at, to; /* the rest */
 	bool stack, ended;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * shape.h - which words of an object or a block can be addresses of blocks.
+ * shape.h - the words of an object or a block that can be addresses of blocks.
  *
  * Memory has words left in it from the one who had it before: behind the last entry of an array or a
  * table, in a regular expression's unused map. Strings and numbers have data. Neither holds anything.
@@ -10,7 +10,7 @@
 
 #include "child.h"
 
-/* What the words of a block are to whoever leads to it. */
+/* The meaning of a block's words, known from the object or block that leads to it. */
 enum mw_shape {
 	MW_SHAPE_WORDS,  /* anything */
 	MW_SHAPE_DATA,   /* bytes, or Ruby's objects: no block's address */
@@ -20,7 +20,7 @@ enum mw_shape {
 	MW_SHAPE_TABLE /* entries of the table in the block that leads to it */
 };
 
-/* What an object's slot leads to. */
+/* The blocks to which an object's slot leads. */
 struct mw_slot {
 	bool known; /* `to` is all; else every word may be an address */
 	enum mw_shape shape; /* of the blocks that it leads to */

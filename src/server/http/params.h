@@ -77,8 +77,8 @@ struct mw_span {
 	bool given; /* from, to or range was given */
 };
 /*
- * from= and to=, or range=15m|1h|6h|24h|all up to now; points=, 2 to max. What isn't given stays; a
- * later end than now is now. 0, or 400 with a reason.
+ * from= and to=, or range=15m|1h|6h|24h|all up to now; points=, 2 to max. A value that isn't given stays;
+ * a later end than now is now. 0, or 400 with a reason.
  */
 int mw_params_span(const struct mw_params *p, double now, uint64_t max, struct mw_span *,
 		   struct mw_buf *why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * endpoint.c - what other threads may know of the server: how relatives are reached, and the token
+ * endpoint.c - the server's facts that other threads may read: how relatives are reached, and the token
  * that they require.
  *
  * It is a copy, since the server's state belongs to the server's thread. The lock is held only while

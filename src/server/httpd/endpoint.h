@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* endpoint.h - what other threads may know of the server: see mw_api.server_endpoint. */
+/* endpoint.h - the server's facts that other threads may read: see mw_api.server_endpoint. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * httpd.h - what libmwrap_httpd.so offers the tracker. What it offers the extension: server/offers/offers.h.
+ * httpd.h - libmwrap_httpd.so's offer to the tracker. Its offer to the extension: server/offers/offers.h.
  *
  * The tracker dlopen()s the library when an option asks for a server. It looks up `mwrap_httpd` and
  * runs start() in a thread made for this: all signals blocked, in quiet mode, 256 KiB of stack or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * socket_lock.h - which process has a Unix socket's path.
+ * socket_lock.h - the process that has a Unix socket's path.
  *
  * That process, the owner, holds a write lock (fcntl F_SETLK) on PATH.lock. The kernel drops it
  * when the owner dies, and a fork doesn't inherit it. So it tells a live owner from a dead one.

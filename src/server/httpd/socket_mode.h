@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* socket_mode.h - which other users may connect to a Unix socket. See socket_mode.c. */
+/* socket_mode.h - other users' permission to connect to a Unix socket. See socket_mode.c. */
 #pragma once
 
 #include <stdint.h>

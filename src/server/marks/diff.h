@@ -17,8 +17,8 @@
 
 /*
  * growth, growth_blocks, from_bytes, to_bytes, from_blocks, to_blocks, allocations, frees, location; of Ruby's
- * objects growth_objects, growth_object_bytes, growth_objects_error, from_objects, to_objects. What isn't
- * known is empty.
+ * objects growth_objects, growth_object_bytes, growth_objects_error, from_objects, to_objects. Unknown
+ * values are empty.
  */
 extern const struct mw_table mw_diff_table;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * grown.h - what each location's live bytes changed by in a range of time, as the history has it.
+ * grown.h - the change of each location's live bytes in a range of time, from the history.
  *
  * The history has moments, some seconds apart or more (curves.h). A range is from the last moment that
  * isn't after its begin, or from the first one of all, to the last one that isn't after its end. A
- * location counts from the first moment at which it is known. What others changed by is known of all
- * of them together.
+ * location counts from the first moment at which it is known. The others' change is known only as
+ * their sum.
  */
 #pragma once
 

@@ -334,7 +334,7 @@ bool mw_marks_remove(struct mw_marks *m, const struct mw_api *api, const char *n
 
 /* --- places that nobody needs --------------------------------------------------------------- */
 
-/* Which places any mark has something of, malloc'ed, and how many; NULL: no memory. */
+/* For each place: does any mark have something of it? malloc'ed. *n: how many; NULL: no memory. */
 static bool *used_places(const struct mw_marks *m, uint32_t *n)
 {
 	bool *used = calloc((size_t)m->places + 1, sizeof(*used));

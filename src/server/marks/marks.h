@@ -32,7 +32,7 @@ enum {
 	MW_MARKS_HEADS = 16   /* pages of the hash table */
 };
 
-/* What a location has at a moment. Calls count since the last reset before; objects are Ruby's, as in struct mw_row. */
+/* A location's numbers at a moment. Calls count since the reset before it; objects are Ruby's, as in struct mw_row. */
 enum mw_marks_number {
 	MW_MARKS_BYTES,
 	MW_MARKS_BLOCKS,
@@ -63,7 +63,7 @@ struct mw_named_mark {
 	struct mw_marks_stream changes; /* of the newest one: none */
 };
 
-/* What mw_marks_start writes comes first: the rest of it costs no memory while there is no mark. */
+/* The members that mw_marks_start writes come first: while no mark exists, the rest isn't resident. */
 struct mw_marks {
 	uint32_t n;
 	uint32_t gone; /* that had to go */

@@ -163,7 +163,7 @@ static struct {
 	size_t n;
 	uint32_t changes; /* of the samples, before they were copied */
 	size_t collections; /* mw_deaths_count() then */
-	struct mw_api api; /* what others see of them */
+	struct mw_api api; /* the others' view of them */
 	const struct mw_api *tracker;
 } published;
 

@@ -29,7 +29,7 @@ static struct {
 	uint64_t calls; /* of the hook */
 	uint64_t allocated; /* by Ruby, at the end of the last window */
 	double usual; /* new objects from one window to the next: a mean of the last ones */
-	uint64_t clock_ns; /* what reading the clock takes */
+	uint64_t clock_ns; /* the time for a reading of the clock */
 	uint64_t seed;
 } window;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * offers.h - what libmwrap_httpd.so offers the Ruby extension: pages, the stream, the family, and who holds what.
+ * offers.h - libmwrap_httpd.so's offer to the Ruby extension: pages, the stream, the family, and holders.
  *
  * The extension has no code of the server's. The tracker loads the library for it (struct mw_api: load_here), or it does itself
  * in a process without one. That starts nothing. A process has the code and its static data once: those of them that both use,

@@ -113,5 +113,5 @@ void mw_html_called(struct mw_buf *b, const struct mw_called *c, const struct mw
 	}
 	mw_buf_str(b, "All of them: <a ");
 	mw_html_flame_href(b, call, at);
-	mw_buf_str(b, ">who called it</a></p>\n");
+	mw_buf_str(b, ">the flame graph</a></p>\n");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* diff.h - what the two files of /diff share. */
+/* diff.h - shared by the two files of /diff. */
 #pragma once
 
 #include "server/marks/diff.h"

@@ -203,7 +203,7 @@ static void page(struct mw_buf *b, void *ctx)
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->l.call->req->base },
-		{ .name = "heading", .text = v->home ? "What is growing" : things(v) },
+		{ .name = "heading", .text = v->home ? "Growing locations" : things(v) },
 		{ .name = "past", .fill = v->home ? mw_html_past : NULL, .ctx = v->l.call },
 		{ .name = "facts", .fill = v->home ? mw_html_facts : NULL, .ctx = v->l.call },
 		{ .name = "controls", .fill = v->home ? mw_html_controls : NULL, .ctx = v->l.call },

@@ -117,7 +117,7 @@ static void name(struct mw_buf *b, void *ctx)
 	if (v->row)
 		mw_html_location(b, v->row->location, v->row->location_len);
 	else
-		mw_buf_str(b, "What holds live blocks");
+		mw_buf_str(b, "Holders of live blocks");
 }
 
 static void summary(struct mw_buf *b, void *ctx)
@@ -204,7 +204,7 @@ static void object_head(struct mw_buf *b)
 			   titles[i]);
 }
 
-/* What refers to the sampled objects of Ruby's that were made here; nothing without any. */
+/* The referrers of the sampled Ruby objects that were made here; nothing without any. */
 static void sampled(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
@@ -212,7 +212,7 @@ static void sampled(struct mw_buf *b, void *ctx)
 	if (!v->holders.sampled)
 		return;
 	mw_buf_str(b, "<div class=\"scroll\" role=\"region\" aria-label=\"Holders of Ruby\xe2\x80\x99s "
-		      "objects\" tabindex=\"0\">\n<table class=\"rows\">\n<caption>What refers to the "
+		      "objects\" tabindex=\"0\">\n<table class=\"rows\">\n<caption>Referrers of the "
 		      "Ruby objects made here, estimated from ");
 	mw_buf_commas(b, v->holders.sampled);
 	mw_buf_str(b, v->holders.sampled == 1 ? " sample" : " samples");
@@ -301,7 +301,7 @@ static int search(struct view *v, const struct mw_params *p, struct mw_buf *why)
 static void answer(struct view *v, enum mw_form form)
 {
 	if (form == MW_FORM_HTML) {
-		mw_reply_page(v->call, v->row ? v->row->location : "What holds live blocks", page, v);
+		mw_reply_page(v->call, v->row ? v->row->location : "Holders of live blocks", page, v);
 		return;
 	}
 	mw_reply_form(v->call, form);

@@ -113,8 +113,8 @@ void mw_html_controls(struct mw_buf *b, void *ctx)
 		{ .name = "base", .text = call->req->base },
 		{ .name = "pause", .text = paused ? "resume" : "pause" },
 		{ .name = "pause_title",
-		  .text = paused ? "What is allocated from now on is counted again" :
-				   "What is allocated until tracking is resumed isn't counted; frees of what is known are" },
+		  .text = paused ? "Allocations from now on are counted again" :
+				   "Allocations until tracking is resumed aren't counted; frees of known blocks are" },
 		{ .name = "pause_label", .text = paused ? "Resume tracking" : "Pause tracking" },
 		{ .name = "counts", .text = sampled ? "exact" : "sampled" },
 		{ .name = "counts_title",
@@ -169,7 +169,7 @@ void mw_warnings(const struct mw_stats *s, void (*say)(void *ctx, const char *te
 	struct mw_buf lost = { 0 };
 
 	if (s->paused)
-		say(ctx, "Tracking is paused: what is allocated now isn\xe2\x80\x99t counted.");
+		say(ctx, "Tracking is paused: allocations now aren\xe2\x80\x99t counted.");
 	if (s->sampled)
 		say(ctx, "Allocations are sampled: all figures are estimates. \xe2\x80\x9c"
 			 "Count exactly\xe2\x80\x9d counts every block from then on.");

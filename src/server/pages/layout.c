@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* layout.c - what is around every page: header, navigation, scripts. See pages.h. */
+/* layout.c - the frame of every page: header, navigation, scripts. See pages.h. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,7 +78,7 @@ static void nav(struct mw_buf *b, void *ctx)
 	mw_buf_fmt(b, "/\"%s>mwrap</a> ", strcmp(req->path, "/") ? "" : " aria-current=\"page\"");
 	nav_link(b, req, req->base, "/each/2000", "/each", "Locations");
 	if (w->stats->stacks_rate || w->stats->stacks) /* else each location stands for itself there */
-		nav_link(b, req, req->base, "/flame", "/flame", "Who called it");
+		nav_link(b, req, req->base, "/flame", "/flame", "Flame graph");
 	if (!sum)
 		nav_link(b, req, req->base, "/diff", "/diff", "Compare");
 	if (!sum)
@@ -92,8 +92,7 @@ static void nav(struct mw_buf *b, void *ctx)
 		nav_link(b, req, req->mount, "/family", "/family", "Processes");
 	if (!sum)
 		nav_link(b, req, req->base, "/stats", "/stats", "Stats");
-	mw_buf_str(b,
-		   "<a class=\"help\" title=\"What the words mean, and the keys\" aria-label=\"Help\" href=\"");
+	mw_buf_str(b, "<a class=\"help\" title=\"The words and the keys\" aria-label=\"Help\" href=\"");
 	mw_html_text(b, sum ? req->mount : req->base);
 	mw_buf_fmt(b, "/help\"%s>?</a>", is_here(req, "/help") ? " aria-current=\"page\"" : "");
 }

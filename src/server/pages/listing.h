@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * listing.h - what the pages of rows that can be sorted, grouped and filtered have in common: /each and /diff.
+ * listing.h - shared by the pages of rows that can be sorted, grouped and filtered: /each and /diff.
  * Functions for slots of a template take a struct mw_listing as their ctx.
  */
 #pragma once

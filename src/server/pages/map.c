@@ -303,7 +303,7 @@ void mw_page_map_piece(struct mw_call *call)
 
 /* --- one page of memory ----------------------------------------------------------------------------- */
 
-/* What the newest map says of it; "unknown": none is kept, or it isn't in it. */
+/* The address's state in the newest map; "unknown": none is kept, or the address isn't in it. */
 static const char *state_of(const struct mw_site *s, uintptr_t at)
 {
 	static const char *const names[] = { "absent",  "empty",   "end",  "ruby",

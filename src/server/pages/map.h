@@ -21,11 +21,11 @@ void mw_map_advice(const struct mw_map *, void (*say)(void *ctx, const char *tex
 void mw_map_panel_title(const struct mw_map_panel *, const struct mw_map *, char to[48]);
 
 /*
- * What the map adds to a verdict of that kind, on a line of its own with its newline: why memory is free but
+ * Adds the map's reason to a verdict of that kind, on a line of its own with its newline: why memory is free but
  * kept, or what mapped it. Nothing for other kinds.
  */
 void mw_map_on_verdict(struct mw_buf *, const struct mw_map *, enum mw_verdict_kind);
-/* Is it a kind for which there is something to add? */
+/* Does the map add something to that kind? */
 bool mw_map_explains(enum mw_verdict_kind);
 
 /* map_json.c: the whole answer of /map.json. */

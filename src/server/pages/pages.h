@@ -133,7 +133,7 @@ void mw_json_objects(struct mw_buf *, const struct mw_at *);
 
 /* called.c */
 
-/* Who called a location. */
+/* A location's callers. */
 struct mw_called {
 	bool kept; /* does the process keep stacks? If not, the rest is all zero */
 	struct mw_profile profile; /* owned; of this location alone */

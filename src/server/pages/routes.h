@@ -42,7 +42,7 @@ enum {
 	MW_ROUTE_EXACT = 8192
 };
 
-/* What /all/ answers. */
+/* The answers of /all/. */
 enum mw_all {
 	MW_ALL_NONE,
 	MW_ALL_TABLE,

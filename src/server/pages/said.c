@@ -23,7 +23,7 @@ static int read_curves(void *ctx, double from, double to, struct mw_curve_set *s
 	return mw_curves_read(&s->curves, s->api, from, to, set);
 }
 
-/* A range's points may be a minute apart. What there is now is the newest second's, if it is in the range. */
+/* A range's points may be a minute apart. The present values are the newest second's, if it is in the range. */
 static void take_newest(struct mw_verdict *v, const struct mw_history *h)
 {
 	const struct mw_point *last = mw_history_last(h);

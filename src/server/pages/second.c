@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* second.c - what is noted each second: the history, RSS's parts, the curves. See site.h. */
+/* second.c - the notes of each second: the history, RSS's parts, the curves. See site.h. */
 #include "site.h"
 
 #include <string.h>

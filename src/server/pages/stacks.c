@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stacks.c - who called the locations: /flame and /flame.json, and the profiles for other programs'
+ * stacks.c - the callers of locations: /flame and /flame.json, and the profiles for other programs'
  * viewers: /debug/pprof/heap and /allocs, /stacks.collapsed, /stacks.speedscope.json.
  */
 #include <string.h>
@@ -17,7 +17,7 @@ enum {
 
 struct query {
 	struct mw_profile_view view;
-	enum mw_profile_by by; /* what to show first, for other viewers */
+	enum mw_profile_by by; /* for other viewers to show first */
 	bool raw;              /* as estimated, not calibrated */
 	const char *location;  /* as asked for; NULL: all */
 	size_t location_n;
@@ -37,7 +37,7 @@ static const struct form {
 	const char *route;
 	const char *type; /* Content-Type */
 	filler *fill;
-	enum mw_profile_by by; /* what to show first, unless the query says so */
+	enum mw_profile_by by; /* shown first, unless the query names another */
 	bool grows;            /* growth is one of its figures */
 	const char *name;      /* of the link to it on the page; NULL: none */
 } forms[] = {
@@ -309,5 +309,5 @@ static void whole_page(struct mw_buf *unused, const struct shown *s)
 {
 	(void)unused;
 	s->call->script = "flame";
-	mw_reply_page(s->call, "who called it", page, (void *)(uintptr_t)s);
+	mw_reply_page(s->call, "flame graph", page, (void *)(uintptr_t)s);
 }

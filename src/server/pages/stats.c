@@ -133,7 +133,7 @@ static void works(struct mw_buf *b, void *ctx)
 	text(b, "Lines of Ruby", s->ruby_lookup,
 	     s->ruby_why && *s->ruby_why ? s->ruby_why : "How they are found.");
 	text(b, "Path of malloc", s->mode,
-	     s->mode_why && *s->mode_why ? s->mode_why : "What each call does.");
+	     s->mode_why && *s->mode_why ? s->mode_why : "The steps of each call.");
 	text(b, "GC.count", s->gc_count, "How it is read.");
 	text(b, "mwrap", MWRAP_VERSION, "The tracker\xe2\x80\x99s version.");
 }

@@ -200,7 +200,7 @@ void mw_suspects_ask(struct mw_suspects *q, const struct mw_api *api)
 
 /* --- the answer ---------------------------------------------------------------------- */
 
-/* What most of the suspect's blocks, or objects, are kept by. */
+/* The owner of most of the suspect's blocks, or objects. */
 static void name_owner(const struct mw_holders *h, uint32_t suspect, bool objects,
 		       char owner[MW_HELD_OWNER])
 {

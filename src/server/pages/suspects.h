@@ -54,7 +54,7 @@ struct mw_proofs {
 	int gc_disabled; /* at gc_t, uptime: 1, 0; -1: not known */
 	double gc_t;
 	uint32_t made_of; /* the last location whose objects were asked about; 0: none was */
-	char made_owner[MW_HELD_OWNER]; /* what refers to most of them; "": no name */
+	char made_owner[MW_HELD_OWNER]; /* refers to most of them; "": no name */
 	char why[MW_HOLDERS_ERROR]; /* there is no proof; "": there is, or nobody asked */
 };
 

@@ -2,8 +2,8 @@
 /*
  * trace.c - /trace.json, POST /trace/start and /trace/stop: recordings for mwrapctl replay.
  *
- * Who may connect to the Unix socket, or the Rack app's own users, may name the file. Over TCP the
- * tracker names it. In any case it is a new file: none is ever overwritten.
+ * A client of the Unix socket, or a user of the Rack app, may name the file. Over TCP the tracker
+ * names it. In any case it is a new file: none is ever overwritten.
  */
 #include <string.h>
 

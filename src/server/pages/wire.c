@@ -63,7 +63,7 @@ void mw_page_table(struct mw_call *call)
 		reply(call, MW_WIRE_ALL, "", 0);
 }
 
-/* What grew in a range of the monotonic clock. */
+/* The growth in a range of the monotonic clock. */
 static void reply_grown(struct mw_call *call, const struct mw_span *span)
 {
 	const struct mw_site *site = call->req->site;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * called_by.h - who called one location, in a few rows.
+ * called_by.h - the callers of one location, in a few rows.
  *
  * The location's stacks are looked at from its own frame outwards. A row is a run of frames that
  * some of them share, up to where their callers differ; below it are rows of these callers.
@@ -22,7 +22,7 @@ struct mw_called_by {
 	struct mw_called_row rows[MW_CALLED_BY_MOST]; /* each behind what it called; the largest first */
 	size_t n;
 	size_t more; /* further rows, for which there was no room */
-	enum mw_profile_by by; /* what chose them: live bytes or, if none lives, allocated ones */
+	enum mw_profile_by by; /* they were chosen by live bytes or, if none lives, allocated ones */
 };
 
 /* p: the profile of one location (mw_profile_how.row), which stays. False: no memory. */

@@ -106,7 +106,7 @@ static void head(struct mw_buf *b, const struct mw_profile *p, const struct mw_p
 	mw_json_u64(b, "pruned", pruned);
 }
 
-/* What is listed of each node. */
+/* The lists, each with an entry for each node. */
 enum part { FRAME, DEPTH, VALUE, SAMPLES, WIDTH };
 
 static int64_t entry(enum part part, const struct mw_tree_step *s, const struct mw_tree_kept *k,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * self.h - what a process says of itself to its family: RSS, a short curve of its
+ * self.h - a process's facts about itself, for its family: RSS, a short curve of its
  * memory, and its verdict. It travels on the wire (wire.h) with /family/self.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* counted.c - what is counted, not measured: collections, threads, descriptors. See judge.h. */
+/* counted.c - values that are counted, not measured: collections, threads, descriptors. See judge.h. */
 #include <stddef.h>
 
 #include "judge.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * evidence.h - what a verdict rests on, collected from a site's history.
+ * evidence.h - a verdict's evidence, collected from a site's history.
  *
  * Each range of time is told by points of one grid only, the finest that reaches back to its
  * begin. Points of different grids in one range would bias the floors.

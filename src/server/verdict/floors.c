@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* floors.c - what memory comes down to, over time. See floors.h. */
+/* floors.c - the floors of memory over time. See floors.h. */
 #include "floors.h"
 
 void mw_floors_lowest(struct mw_floors *s, const double *t, const double *v, size_t n, double from,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* growth.c - what grows now: steadily, explosively, or so far without proof. See judge.h. */
+/* growth.c - verdicts about growth that goes on: steadily, explosively, or so far without proof. See judge.h. */
 #include "judge.h"
 #include "words.h"
 
 #define KEPT_SURELY 0.8
 
-/* What rises at no line, though lines are known, has none either. */
+/* A growth at none of the known lines has no one cause either. */
 static bool has_no_one_cause(const struct mw_verdict *v, const struct mw_look *l)
 {
 	if (!v->n)
@@ -84,7 +84,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		v->growing = false;
 	}
 	mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_rise);
-	/* what comes in steps at a few lines has a cause, too */
+	/* growth by steps at a few lines has a cause, too */
 	if (part == MW_PART_LIVE && has_no_one_cause(v, l))
 		mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_difference);
 	if (v->at_location)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * held.h - what proofs said of locations: how much of their live memory is kept.
+ * held.h - proofs about locations: how much of their live memory is kept.
  *
  * A proof is what server/holders found out in a forked child. It says of some locations which of
  * their live bytes Ruby's roots or a library's memory lead to, which are garbage, and which nothing leads

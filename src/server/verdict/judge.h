@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * judge.h - what the files of the judgement share. verdict.c has the order of the kinds.
+ * judge.h - shared by the files of the judgement. verdict.c has the order of the kinds.
  *
  * All are pure functions. A judge_ function fills the verdict and returns true, or returns false and
  * changes nothing.
@@ -36,7 +36,7 @@ bool mw_judge_ended(struct mw_verdict *, const struct mw_evidence *, const struc
 bool mw_judge_fall(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks, size_t n);
 void mw_judge_rest(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks, size_t n);
 
-/* suspect.c: the last step. What proofs say of it, whatever it is, and whom the next one should look at. */
+/* suspect.c: the last step. Adds what proofs say to any verdict, and the lines that the next one should look at. */
 void mw_judge_add_proof(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
 			size_t n);
 

@@ -10,7 +10,7 @@
 enum {
 	WARM_SECONDS = 60,     /* any rise before is warming up */
 	STOPPED_SECONDS = 40,  /* of a growth that has ended, at least */
-	STARTED_SECONDS = 120, /* what lived by then is no growth of one line */
+	STARTED_SECONDS = 120, /* memory that lived before that is no growth of one line */
 	LOCATIONS = MW_VERDICT_SUSPECTS
 };
 #define KEPT_LEAST 0.4 /* of a growth: if less of it is kept, it is garbage that grows */
@@ -37,7 +37,7 @@ static double share_of(const struct mw_evidence *e, const struct mw_look *l, con
 	const struct mw_held *last;
 	size_t n;
 
-	/* what lived at the end of the start is no growth */
+	/* memory that lived at the end of the start is no growth */
 	since = mw_larger(since, booted < l->scale->to ? booted : since);
 	n = mw_look_curve(l, c);
 	then = mw_look_value_at(l, n, since);
@@ -149,7 +149,7 @@ bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const s
 	size_t n = mw_look_series(l, MW_PART_HEAP);
 	double third = (s->to - t->since) / 3, all = mw_look_last(l, n) - mw_look_value_at(l, n, t->since);
 
-	/* what has tripled was found full by collections in between */
+	/* collections in between found a part full that has tripled */
 	return majors == MW_KIB_UNKNOWN ||
 	       ((majors >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
 		 mw_made_bytes(e, t->since) > all / 4) &&
@@ -169,7 +169,7 @@ static bool goes_on(const struct mw_look *l, size_t n, const struct mw_trend *t)
 	return late - before > t->rate * quarter / 10;
 }
 
-/* What has no steady course of its own must rise in each third of a longer time, by a quarter of what RSS did. */
+/* A part without a steady course must rise in each third of a longer time, by a quarter of RSS's rise. */
 static bool part_keeps(const struct mw_look *l, enum mw_rss_part part, const struct mw_trend *t)
 {
 	size_t n;

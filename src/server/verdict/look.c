@@ -321,7 +321,7 @@ bool mw_look_one_line(struct mw_look *l, double since)
 	n = mw_look_total(l);
 	if (change < mw_trend_rise(l->t, l->v, n, since, to) / 2)
 		return false;
-	/* what fell while the process started is little of what it has ranged over since */
+	/* a fall while the process started is little of its range since */
 	fell = mw_proof_fell(l->v, n, mw_larger(l->least, (live->high - live->low) / 16));
 	n = mw_look_curve(l, best);
 	mw_trend_of(&line, l->t, l->v, n, l->scale->from, to, l->least);

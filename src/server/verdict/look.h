@@ -69,7 +69,7 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *, double begun, unsigned 
 enum mw_rss_part mw_look_grows_by(const struct mw_look *, unsigned but);
 /* The trend that stands for that growth. */
 const struct mw_trend *mw_look_growth(const struct mw_look *, enum mw_rss_part);
-/* What major collections prove of that growth, which is one of live memory. */
+/* Major collections' proof for that growth, which is one of live memory. */
 enum mw_proof mw_look_proof(const struct mw_look *, enum mw_rss_part);
 /*
  * Has one location at least half of live memory's rise since then, does it rise by itself, and did

@@ -14,7 +14,7 @@ enum { SAMPLES_LEAST = 30 }; /* below it a share of them is a matter of chance *
 #define OF_GROWTH_LEAST (1.0 / 3)
 #define OF_TIME_LEAST 0.15
 
-/* What stays of one line, or of one line's class. */
+/* The objects of one line, or of one line's class, that stay. */
 struct sum {
 	const char *class;
 	uint32_t line, samples;
@@ -92,8 +92,8 @@ static void name_classes(const struct mw_evidence *e, double since, struct mw_ve
 }
 
 /*
- * What stays was made in the first part of the time, as it is older than two major collections. Returns how much of the
- * time that is, if it was made steadily.
+ * The objects that stay were made in the first part of the time, as they are older than two major collections.
+ * Returns that part's share of the time, if they were made steadily.
  */
 static double of_time(const struct sum *s, double since, double to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* made.h - which line made Ruby's objects that stay. For the judgement and its words; pure functions. */
+/* made.h - the line that made Ruby's objects that stay. For the judgement and its words; pure functions. */
 #pragma once
 
 #include "verdict.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* measure.c - what changed in a window of time. See judge.h. */
+/* measure.c - the changes in a window of time. See judge.h. */
 #include <string.h>
 
 #include "judge.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* proof.c - what major collections leave, and whether that rises. See proof.h. */
+/* proof.c - the values that major collections leave, and whether they rise. See proof.h. */
 #include "proof.h"
 
 #include "trend.h"
@@ -12,7 +12,7 @@ enum {
 	COLLECTIONS_LEAST = 5
 };
 
-/* What a major collection left: the least until the next one begins. */
+/* The value that a major collection left: the least until the next one begins. */
 struct left {
 	uint32_t nth; /* of the collections since the start; 0: none */
 	double t, v;  /* NaN: nothing is known */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * proof.h - what Ruby's major collections prove of a rise of live memory.
+ * proof.h - the proof of a rise of live memory by Ruby's major collections.
  *
  * Objects that have become old stay until a major collection, which may come once in many
  * minutes. Until then, garbage rises like a leak. So a rise counts if what major collections left
@@ -31,8 +31,8 @@ enum mw_proof mw_proof_of(const struct mw_scale *, const double *t, const double
 /* Did it ever fall by more than `least`, and an eighth of what it had ranged over until then? */
 bool mw_proof_fell(const double *v, size_t n, double least);
 /*
- * What the last major collection that is done, of those within [from, to], left, and when. NaN: there was
- * none. If they aren't known, the last value.
+ * The value that the last complete major collection within [from, to] left, and when. NaN: none was
+ * complete. If collections aren't known, the last value.
  */
 double mw_proof_left(const struct mw_scale *, const double *t, const double *v, size_t n, double from,
 		     double to, double *at);

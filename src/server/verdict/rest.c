@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rest.c - what doesn't grow now: it has ended, falls, or rests. See judge.h. */
+/* rest.c - verdicts without growth now: it has ended, falls, or rests. See judge.h. */
 #include "judge.h"
 
 #define MIB (1024.0 * 1024)
@@ -30,7 +30,7 @@ static bool ended_later(struct mw_trend *t, const struct mw_look *l, enum mw_rss
 	return since >= all / 4;
 }
 
-/* What has ended: a rise, a step. False: nothing, or it was the start of the process. */
+/* Says that a rise or a step has ended. False: none has, or it was the process's start. */
 bool mw_judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 		    size_t n, enum mw_rss_part of)
 {
@@ -134,7 +134,7 @@ static void say_rise(struct mw_verdict *v, const struct mw_evidence *e, const st
 	const struct mw_look *l = look_of(looks, n, from);
 
 	rise = part_rise(l, part, from, 0);
-	/* what goes up and down tells of no time, so it may not have risen over a longer one */
+	/* a value that goes up and down has no time of its own: it may not have risen over a longer one */
 	for (size_t i = 1; i < n && !(rise > 0) && v->kind == MW_VERDICT_SAWTOOTH; i++) {
 		l = &looks[i];
 		rise = part_rise(l, part, from = mw_larger(l->scale->from, e->start + 60), 0);

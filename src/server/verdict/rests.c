@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rests.c - what neither rises nor falls. See rests.h. */
+/* rests.c - values that neither rise nor fall. See rests.h. */
 #include "rests.h"
 
 static double absolute(double x)
@@ -63,7 +63,7 @@ static double begins(const struct mw_floors *s, size_t n, double middle)
 
 /*
  * A step of the last minutes: flat before, but for the start, and flat since then for a while, if
- * not for a tenth of the time. What still moves isn't one.
+ * not for a tenth of the time. A value that still moves has made none.
  */
 static bool just_stepped(struct mw_trend *r, const struct mw_floors *s, const struct mw_series *all,
 			 double slack)

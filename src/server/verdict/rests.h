@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rests.h - what neither rises nor falls: flat, a step, what rose and stopped. For trend.c alone. */
+/* rests.h - values that neither rise nor fall: flat, a step, a rise that stopped. For trend.c alone. */
 #ifndef MW_REPORT_LIVE_RESTS_H
 #define MW_REPORT_LIVE_RESTS_H
 

@@ -13,7 +13,7 @@
 enum {
 	JUMP_SECONDS = 60,
 	SWEEP_SECONDS = 15, /* that a collection takes, and the time between two points */
-	BOOT_SECONDS = 120, /* what a start frees is no spike */
+	BOOT_SECONDS = 120, /* memory that a start frees is no spike */
 	OVER_SECONDS = 60 /* since then: what comes and goes more often is no spike */
 };
 

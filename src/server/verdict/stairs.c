@@ -32,7 +32,7 @@ static double step_at(const double *v, size_t i)
 	return v[i] >= before * 1.33 ? v[i] - before : 0;
 }
 
-/* What is appended to grows by the same factor each time. What follows the largest request doesn't. */
+/* A buffer that is appended to grows by the same factor each time. One with room for the largest request doesn't. */
 static void note_factor(struct stairs *s, double factor)
 {
 	s->least = s->factor > 0 && s->factor < factor ? s->factor : factor;
@@ -53,7 +53,7 @@ static void climb(struct stairs *s, double t, double to, double by)
 	s->climbed += by;
 }
 
-/* What rises steadily, or falls, is no stair; nor is what starts from next to nothing. */
+/* A value that rises steadily, or falls, is no stair; nor is one that starts from next to nothing. */
 static bool find_stairs(struct stairs *s, const double *t, const double *v, size_t n, double booted,
 			double least)
 {

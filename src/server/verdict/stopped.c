@@ -13,7 +13,7 @@
 #define LATE_LEAST 0.3 /* of what the growth before would have given since */
 
 enum {
-	CANDIDATES = 8, /* whose course is looked at */
+	CANDIDATES = 8, /* their courses are looked at */
 	LITTLE = 200, /* of the growth */
 	LATE_SECONDS = 60, /* that it must be still, at least */
 	LATE_PART = 8      /* and so much of the time that is told of */
@@ -52,7 +52,7 @@ static double highest(const struct mw_look *l, size_t n, double from, double to)
 	return most;
 }
 
-/* What comes in steps may be between two. What comes and goes has highs of any height, so it must miss them for longer. */
+/* A rise by steps may be between two. A value that also falls has highs of any height, so it must miss them longer. */
 static bool stopped(const struct mw_look *l, size_t n, const struct records *r, double since, double rate)
 {
 	double to = l->scale->to, late = mw_larger(LATE_SECONDS, (to - since) / LATE_PART);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* suspect.c - what proofs say of a verdict, and whom a proof should look at. See judge.h. */
+/* suspect.c - adds proofs to a verdict, and the locations that a proof should look at. See judge.h. */
 #include "judge.h"
 
 #define KEPT_LITTLE 0.25 /* of a line's growth: it isn't accused */
@@ -41,7 +41,7 @@ static void suspect(struct mw_verdict *v, const struct mw_curve *c)
 		v->suspects[v->suspects_n++] = (struct mw_verdict_suspect){ c->location, c->location_len };
 }
 
-/* Whom a proof should look at: those that rise steadily, and those that gained most. */
+/* The locations that a proof should look at: those that rise steadily, and those that gained most. */
 static void find_suspects(struct mw_verdict *v, const struct mw_look *l)
 {
 	enum { RISING = MW_VERDICT_SUSPECTS / 2 };
@@ -57,7 +57,6 @@ static void find_suspects(struct mw_verdict *v, const struct mw_look *l)
 		suspect(v, best[i]);
 }
 
-/* What proofs say of it, whatever it is. */
 void mw_judge_add_proof(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 			size_t n)
 {
@@ -76,7 +75,7 @@ void mw_judge_add_proof(struct mw_verdict *v, const struct mw_evidence *e, const
 	v->held = mw_held_last(e->held, v->locations[0].location, v->locations[0].len);
 	v->kept = mw_kept_share(e, l, v->since);
 	v->at_kept = mw_kept_at(e, l, v->locations[0].location, v->locations[0].len, v->since);
-	/* what comes in steps may have none between two proofs: then the last one's whole part is told */
+	/* a rise by steps may have none between two proofs: then the last one's whole part is told */
 	if (v->doubled || (v->kept_lines && v->at_kept < KEPT_LITTLE))
 		v->at_kept = mw_held_part(v->held);
 	/* the sum is kept, but no line is known that keeps it */
@@ -93,7 +92,7 @@ bool mw_verdict_wants_proof(const struct mw_verdict *v)
 {
 	enum { WARMING_PROVEN = 180 }; /* seconds: a rise that goes on may be more than a start */
 
-	/* what grows may hide a line that does, too */
+	/* a growth may hide a line that grows, too */
 	return v->suspects_n && (v->growing || v->kind == MW_VERDICT_UNCOLLECTED ||
 				 (v->kind == MW_VERDICT_GREW && v->unsteady) ||
 				 (v->kind == MW_VERDICT_WARMING && v->to - v->since >= WARMING_PROVEN));

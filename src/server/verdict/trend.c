@@ -206,8 +206,8 @@ static bool stopped(const struct mw_floors *s, size_t from, double little)
 }
 
 /*
- * What moved as much before, up or down, within a time as long as this rise, may do so again. Of such
- * moves the fifth that were largest don't count: the process's start is one.
+ * A value that moved as much before, up or down, within a time as long as this rise, may do so again. The
+ * largest fifth of these moves doesn't count: the process's start is one.
  */
 static bool usual(const struct mw_floors *s, size_t from, double gain)
 {

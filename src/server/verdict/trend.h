@@ -72,8 +72,8 @@ double mw_trend_difference(const double *t, const double *v, size_t n, double fr
  */
 double mw_trend_rise(const double *t, const double *v, size_t n, double from, double to);
 /*
- * What of such a rise is sure. The points of teeth may miss the troughs, and their floor then rises
- * by chance. So what falls by half of its rise in between must rise by its course, too.
+ * The sure part of that rise. The points of teeth may miss the troughs, and their floor then rises
+ * by chance. So a value that falls by half of its rise in between must rise by its course, too.
  */
 double mw_trend_sure_rise(const double *t, const double *v, size_t n, double from, double to, double rise);
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * verdict.h - what grows, since when, and why: one sentence about a process.
+ * verdict.h - the growth, its start and its cause: one sentence about a process.
  *
  * The verdict explains RSS, by its parts (parts.h) and by the locations of the live part
  * (curves.h). Rate and shares come from the same window: from `since` to the end of the range.
@@ -73,7 +73,7 @@ enum mw_rss_part {
 };
 extern const char *const mw_part_names[MW_PARTS_N];
 
-/* What is known of one range of time: seconds of uptime. */
+/* The measurements of one range of time, in seconds of uptime. */
 struct mw_scale {
 	double from, to;
 	struct mw_point *points; /* ascending, of one grid */
@@ -90,7 +90,7 @@ struct mw_evidence {
 	size_t scales_n;
 	struct mw_scale scales[MW_SCALES_MAX]; /* shortest first; all end now, unless chosen */
 	const struct mw_history *history;      /* for its events; may be NULL */
-	const struct mw_helds *held;           /* what proofs said; NULL: nothing */
+	const struct mw_helds *held;           /* earlier proofs; NULL: none */
 	/* why no proof of what is kept can be had, for a sentence; NULL: one is made when a verdict names a suspect */
 	const char *no_proof;
 	const struct mw_object_stay *stays; /* in no order */
@@ -125,7 +125,7 @@ struct mw_verdict_made {
 	struct mw_verdict_location at; /* `location` NULL: whoever knows the line's name sets it, len, file_len and kind */
 	double error; /* of at.share: two standard deviations */
 	const char *classes[2]; /* in the evidence; NULL: none */
-	const char *owner; /* what refers to most of them: "Audit::LOG, an Array"; NULL: not known. As the name */
+	const char *owner; /* refers to most of them: "Audit::LOG, an Array"; NULL: not known. As the name */
 };
 
 struct mw_verdict {
@@ -145,11 +145,11 @@ struct mw_verdict {
 	bool unsteady; /* GREW: now and then, and it hasn't ended for long */
 	bool unproven; /* GROWS: by one line that never fell; collections haven't proven it yet */
 	enum mw_rss_part part; /* that moves most */
-	enum mw_rss_part rate_of; /* whose rate it is, unless at_location: RSS, LIVE or HEAP */
+	enum mw_rss_part rate_of; /* the rate's owner, unless at_location: RSS, LIVE or HEAP */
 	double now[MW_PARTS_N], moved[MW_PARTS_N]; /* bytes now, change in the window; NaN: not known */
 	size_t n;
 	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */
-	size_t suspects_n; /* whom a proof should look at: see mw_verdict_wants_proof */
+	size_t suspects_n; /* for a proof to look at: see mw_verdict_wants_proof */
 	struct mw_verdict_suspect suspects[MW_VERDICT_SUSPECTS];
 	struct mw_verdict_made made; /* of Ruby's heap, if it moves */
 	struct mw_verdict_spread file, gem; /* with most of the growth; lines 0: none */
@@ -164,7 +164,7 @@ struct mw_verdict {
 	double idle; /* DISABLED: seconds since the last collection */
 	bool disabled; /* DISABLED: GC.disable was seen; else it is likely */
 	double spike, spike_end; /* SPIKE: bytes above what is live now; when it was over, uptime */
-	const struct mw_event *event; /* what the user did when it began; NULL: nothing */
+	const struct mw_event *event; /* the user's action when it began; NULL: none */
 };
 
 /* 0; -1: no memory. */

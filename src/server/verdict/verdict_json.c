@@ -57,7 +57,7 @@ static bool names_one(const struct mw_verdict *v)
 	return does;
 }
 
-/* Whose rate it is, as the sentence has it. */
+/* The owner of the rate that the sentence gives. */
 static void rate_of(struct mw_buf *b, const struct mw_verdict *v)
 {
 	const char *of = v->at_location ? "location" : mw_part_names[v->rate_of];
@@ -124,7 +124,7 @@ static void made(struct mw_buf *b, const struct mw_verdict_made *m)
 	mw_buf_str(b, "}");
 }
 
-/* What the sentence rests on, beside parts and locations. */
+/* The sentence's evidence, beside parts and locations. */
 static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 {
 	bool counts = v->kind == MW_VERDICT_THREADS || v->kind == MW_VERDICT_DESCRIPTORS;

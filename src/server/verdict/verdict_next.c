@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* verdict_next.c - what a reader does next. See verdict.h. */
+/* verdict_next.c - the reader's next step. See verdict.h. */
 #include "verdict.h"
 #include "words.h"
 

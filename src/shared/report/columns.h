@@ -96,7 +96,7 @@ struct mw_table {
 	const struct mw_column *columns;
 	int n;
 	int sort; /* the default */
-	/* what a query's min is compared with; NULL: the largest of total, live_bytes and object_bytes */
+	/* a query's min is compared with this; NULL: the largest of total, live_bytes and object_bytes */
 	uint64_t (*size)(const struct mw_row *);
 };
 extern const struct mw_table mw_all_table; /* mw_columns */

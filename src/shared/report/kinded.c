@@ -149,7 +149,7 @@ void mw_kinded_end(struct mw_kinded *k, struct mw_row *sum)
 
 /* --- splitting ---------------------------------------------------------------- */
 
-/* What `all` comes to up to `done` of `whole`: the differences of these add up to it. */
+/* The part of `all` up to `done` of `whole`: the differences of these parts add up to `all`. */
 static uint64_t up_to(uint64_t all, uint64_t done, uint64_t whole)
 {
 	return done >= whole ? all : (uint64_t)((u128)all * done / whole);

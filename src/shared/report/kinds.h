@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * kinds.h - what the memory of a stack is of: a string, an array, instruction sequences, or an
+ * kinds.h - the kind of a stack's memory: a string, an array, instruction sequences, or an
  * extension, which has its file's name.
  *
  * The native functions between Ruby's innermost frame and malloc say that, the innermost first,
  * unless one of them owns all that is allocated below it; if none of them has a name that does, the
- * method in C that called them; see kinds.def. What neither tells is "other".
+ * method in C that called them; see kinds.def. If neither tells the kind, it is "other".
  */
 #pragma once
 
@@ -25,7 +25,7 @@ enum mw_of {
 /* A kind's text has these bytes at most, and no blank, quote, comma or control character but in ours. */
 enum { MW_KIND_TEXT = 80 };
 
-/* What a frame says of the kind. */
+/* A frame's clue to the kind. */
 struct mw_clue {
 	enum {
 		MW_CLUE_UNKNOWN, /* it wasn't asked yet */

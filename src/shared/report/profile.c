@@ -397,7 +397,7 @@ static bool divide_row(struct mw_profile *p, const struct mw_row *r,
 	struct figures all = figures_of(p, r);
 
 	for (enum figure f = 0; f < DIVIDED; f++) {
-		/* what shrank is nobody's that was born */
+		/* a row that shrank is divided by its live bytes, not by those born */
 		enum figure first = f == RANGE_BYTES && r->growth < 0 ? LIVE_BYTES : f;
 
 		divide_figure(all.v[f], f, first, shares, sampled, order, n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * profile.h - who called the locations: stacks, with bytes and blocks that add up to the table's.
+ * profile.h - the callers of locations: stacks, with bytes and blocks that add up to the table's.
  *
  * The tracker samples allocations by bytes, and keeps each sample's stack. A profile is a copy of
  * these stacks, calibrated by the exact counters: the stacks of a location add up to its row, to
@@ -12,7 +12,7 @@
  *
  * To make one: zero the struct, set snapshot, rate, program, start and now, fill frames, then calibrate the
  * samples. Growth is that since the reset, or `ranged`: then the snapshot's is that of some range of
- * time, and who called what grew is known by the samples that were taken in it and still live.
+ * time, and the callers of the growth are known by the samples that were taken in it and still live.
  */
 #pragma once
 
@@ -57,7 +57,7 @@ struct mw_profile {
 	void *memory;         /* of mw_profile_keep */
 };
 
-/* What a profile is of. All zero: the whole process, calibrated, with the growth since the reset. */
+/* A profile's subject. All zero: the whole process, calibrated, with the growth since the reset. */
 struct mw_profile_how {
 	bool raw;          /* as estimated */
 	bool ranged;       /* with the growth of a range of time */
@@ -77,7 +77,7 @@ void *mw_profile_keep(struct mw_profile *, size_t);
 void mw_profile_free(struct mw_profile *, const struct mw_api *api);
 
 /*
- * What the samples of one stack at one location say: a block of `size` bytes, sampled at a rate of
+ * The estimates from one stack's samples at one location: a block of `size` bytes, sampled at a rate of
  * R bytes, counts as 1 / (1 - exp(-size / R)) blocks of that size.
  */
 struct mw_profile_sampled {
@@ -93,8 +93,8 @@ struct mw_profile_sampled {
 
 /*
  * Makes the profile's stacks of the samples: scaled so that the stacks of each row add up to the
- * row's total, allocations, live_bytes, live and growth, each exactly. What is left of a division
- * goes to those with the largest remainders; the first of equal ones.
+ * row's total, allocations, live_bytes, live and growth, each exactly. The rest of a division goes to
+ * the stacks with the largest remainders; the first of equal ones.
  *
  * A row with live bytes whose samples are all of freed blocks is divided as its total is, and the
  * other way round; `before` as its live bytes. So is a growth that no sample was born of, or that is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libc.h - what the C libraries that mwrap serves have by different names, or lack: glibc (libc_glibc.c)
+ * libc.h - functions that C libraries have by different names, or lack: glibc (libc_glibc.c)
  * and musl (libc_musl.c). A library that is built against one of them runs with that one only.
  */
 #pragma once

@@ -27,5 +27,5 @@ bool mw_smaps_each(void (*f)(const struct mw_maps_line *, uint64_t kept, void *c
 bool mw_numbers_each(const char *folder, void (*f)(int number, void *ctx), void *ctx);
 /* Calls f with the id of each thread, in no order. */
 void mw_tasks_each(void (*f)(pid_t, void *ctx), void *ctx);
-/* What the kernel says of a thread that doesn't run; 0: it runs, or that isn't known. */
+/* The stack pointer of a thread that doesn't run, from the kernel; 0: it runs, or that isn't known. */
 uintptr_t mw_task_stack_pointer(pid_t task);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mw_assert.h - what must stay true, checked in builds of tests.
+ * mw_assert.h - invariants, checked in builds of tests.
  *
  *	mw_assert(t->permit == MW_PERMIT_BUSY);
  *

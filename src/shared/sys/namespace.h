@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* namespace.h - which PID namespace this process's number is of. */
+/* namespace.h - the PID namespace of this process's number. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * request.h - what mwrapctl(1) asks of this process by a file.
+ * request.h - requests of mwrapctl(1) to this process by a file.
  *
  * The directory is /tmp/mwrap-UID: this process's effective user owns it, and nobody else may enter it.
  * Else nothing in it is read. The files are named by PID and start time, so that a later

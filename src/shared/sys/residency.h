@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * residency.h - which pages of this process are in memory.
+ * residency.h - the resident pages of this process.
  *
  * The kernel is asked in the cheapest way that it has: PAGEMAP_SCAN (Linux 6.7), 17 ns a page and nothing
  * for what is absent; else /proc/self/pagemap, 1 to 100 ns a page; else mincore(2), which knows neither swap
@@ -34,7 +34,7 @@ struct mw_residency {
 	 * Bytes that are known to be in memory; UINT64_MAX: not known. Once it found as many, it stops looking. It counts
 	 * only pages that are surely nobody else's and no page of zeros, so it may go on, but never stops too early.
 	 */
-	uint64_t expected; /* what is left of them */
+	uint64_t expected; /* the rest of them */
 	uint64_t since; /* pages since it read the clock */
 };
 

@@ -3,7 +3,7 @@
  * json.h - JSON at the end of a buffer. A comma comes where one is needed: by what is there already.
  *
  * A member is written by its name; NULL: an element of an array. A name that begins with a newline begins a line,
- * and "\n" is an element that does. What is written by hand behind mw_json_key() must be one whole value.
+ * and "\n" is an element that does. Text written by hand behind mw_json_key() must be one whole value.
  */
 #pragma once
 
@@ -21,5 +21,5 @@ void mw_json_address(struct mw_buf *, const char *name, uintptr_t); /* "0x7f" */
 /* A text of n bytes, as mw_buf_json; NULL: null. */
 void mw_json_text(struct mw_buf *, const char *name, const char *, size_t n);
 void mw_json_str(struct mw_buf *, const char *name, const char *);
-/* What is in the other buffer, which is freed. */
+/* Appends the contents of `text`, and frees it. */
 void mw_json_take(struct mw_buf *, const char *name, struct mw_buf *text);

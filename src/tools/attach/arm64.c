@@ -6,8 +6,8 @@
  * back as from a signal handler, by rt_sigreturn(2), from a frame as the kernel writes it.
  *
  * At the stop the kernel has set an interrupted call to be made again already, and doesn't tell that it was one. So if
- * the next instruction is a call, the thread goes on into it, and stops before it is made. What it was about to do is
- * then in its registers, and it does that when it is back. Instead it asks for its number, which any sandbox allows.
+ * the next instruction is a call, the thread goes on into it, and stops before it is made. Its registers then have
+ * that call, which it makes once it is back. Until then it asks for its number, which any sandbox allows.
  */
 #include "machine.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * machine.h - what differs between processors: registers, and what Ruby's code says of where its VM is.
+ * machine.h - differences between processors: registers, and the place of the VM in Ruby's code.
  *
  * x86_64.c and arm64.c have it; visit.c has the code that is copied into the process.
  */

@@ -24,7 +24,7 @@ struct mw_mapping {
 /* A program or library: all that is needed is 0 if it lacks it. */
 struct mw_object {
 	char name[256]; /* of its file, without the path */
-	uintptr_t base; /* what its addresses count from */
+	uintptr_t base; /* its addresses count from here */
 	uintptr_t symbols, names, hash; /* DT_SYMTAB, DT_STRTAB, DT_GNU_HASH */
 	uintptr_t code, code_end, data_end; /* in memory; the ends are those of the last such segment */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * commands.h - what mwrap-replay does. Each returns an exit status: 0, also if only a part of the file could be read;
- * 1 after one line on stderr, if none of it could.
+ * commands.h - the commands of mwrap-replay. Each returns an exit status: 0, also if only a part of the file
+ * could be read; 1 after one line on stderr, if none of it could.
  */
 #pragma once
 

@@ -25,7 +25,7 @@
 
 enum { PAGE = 4096 };
 
-/* What was allocated: a size at a location. A hash table from both to its number. */
+/* Allocations of one size at one location. A hash table leads from both to the number. */
 struct kind {
 	uint64_t size;
 	uint32_t location, number; /* number: from 1 on */

@@ -2,8 +2,8 @@
 /*
  * index.h - a recording's file, mapped, and where its whole frames are.
  *
- * The file may be cut, broken, or not a recording at all. What isn't a whole frame is passed over up
- * to the next whole one. Memory is the index's own, from the kernel (mem.h). One thread.
+ * The file may be cut, broken, or not a recording at all. The index skips anything else up to the next
+ * whole frame. Memory is the index's own, from the kernel (mem.h). One thread.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* info.c - what a recording has, as JSON. See commands.h. */
+/* info.c - the facts of a recording, as JSON. See commands.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * json.h - what tools need of a recording's META and END: is a text JSON, and the numbers of its keys.
+ * json.h - reads a recording's META and END: is a text JSON, and the numbers of its keys.
  *
  * Values are pieces of the text. Anybody may have written the text.
  */

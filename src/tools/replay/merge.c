@@ -124,7 +124,7 @@ static void wake(struct mw_merge *m, uint64_t ref)
 	}
 }
 
-/* What the event needs another stream for: a ref that has to be born, or to end. *no_memory is set or left alone. */
+/* The ref that another stream must give birth to, or end, before the event. *no_memory is set or left alone. */
 static uint64_t needs(struct mw_merge *m, const struct mw_trace_event *e, bool *no_memory)
 {
 	bool moves = e->op == MW_OP_REALLOC;

@@ -2,8 +2,8 @@
 /*
  * names.h - the names of a recording's locations, with a number for each that is used.
  *
- * In a recorded file an id may get another name: a name counts for the frames behind it. What comes before
- * an id's first name has that name, too. Numbers go from 1 on, in the order of first use; 0 is no location.
+ * In a recorded file an id may get another name: a name counts for the frames behind it. Frames before an
+ * id's first name have that name, too. Numbers go from 1 on, in the order of first use; 0 is no location.
  */
 #pragma once
 

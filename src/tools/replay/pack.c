@@ -203,7 +203,7 @@ static void write_end(struct pack *p)
 
 /* --- all of it ------------------------------------------------------------------------- */
 
-/* What isn't about the recording is about the output: "". */
+/* False, with err: the recording is at fault, or memory ran out. A failed write is left in p->out. */
 static bool write_all(struct pack *p, char *err)
 {
 	struct mw_packed_event e;

@@ -33,8 +33,8 @@ struct mw_packed_event {
 	 */
 	uint64_t pages;
 	/*
-	 * Whose call it is: 0 is the main thread, which also allocates what lived when the recording began;
-	 * 1, 2, … in the order of their first calls. Less than the sums' threads.
+	 * The calling thread: 0 is the main thread, which also allocates the blocks that lived when the recording
+	 * began; 1, 2, … in the order of their first calls. Less than the sums' threads.
 	 */
 	uint32_t thread;
 	/*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* play_allocator.c - which allocator serves this process: see play_calls.h. */
+/* play_allocator.c - the allocator that serves this process: see play_calls.h. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -79,7 +79,7 @@ static void begin_block(struct mw_play_calls *c, const struct mw_packed_event *e
 		c->failed++;
 }
 
-/* What realloc refuses ends all the same, as it did in the app. */
+/* A block that realloc refuses to move ends all the same, as it did in the app. */
 static void move_block(struct mw_play_calls *c, const struct mw_packed_event *e)
 {
 	struct mw_play_block b = c->blocks[e->slot];

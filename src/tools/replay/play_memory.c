@@ -11,7 +11,7 @@
 
 enum { LIBRARIES_MOST = 256 };
 
-/* What of libraries' data has no file: it is zero at first. By address. */
+/* The parts of libraries' data without a file, which are zero at first. By address. */
 static struct range {
 	uintptr_t start, end;
 } data[LIBRARIES_MOST];

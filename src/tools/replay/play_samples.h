@@ -28,5 +28,5 @@ double mw_play_samples_mean(const struct mw_play_samples *);
 /* Seconds since the recording began. */
 double mw_play_seconds(const struct mw_packed_sums *, uint64_t ticks);
 
-/* A line to stdout, as printf(3). Nothing is buffered. Who doesn't read any more ends the process. */
+/* A line to stdout, as printf(3). Nothing is buffered. The process ends once its reader is gone. */
 void mw_play_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

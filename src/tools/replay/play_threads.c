@@ -157,7 +157,7 @@ static bool find_next(uint32_t *number)
 /* Plays this thread's events from its turn on, and others in between, until it ends or all is over. */
 static void take_turns(struct thread *t)
 {
-	static uint32_t next; /* whose event is there */
+	static uint32_t next; /* the thread of the present event */
 	bool main = !t->number;
 
 	for (;;) {

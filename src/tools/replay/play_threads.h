@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What comes next in the recorded order. */
+/* The next step in the recorded order. */
 enum mw_play_next {
 	MW_PLAY_EVENT, /* *thread: whose */
 	MW_PLAY_OVER

@@ -24,7 +24,7 @@ const char *mw_writer_open(struct mw_writer *w, const char *path, int level)
 	struct stat st;
 	int fd;
 
-	/* what isn't a file, such as /dev/null, isn't replaced by one */
+	/* a device, such as /dev/null, isn't replaced by a file */
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
 		return "not a file";
 	if ((size_t)snprintf(w->beside, sizeof(w->beside), "%s.%d", path, (int)getpid()) >=

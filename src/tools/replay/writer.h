@@ -31,7 +31,7 @@ struct mw_writer {
  * sends no signal.
  */
 const char *mw_writer_open(struct mw_writer *, const char *path, int level);
-/* Ends the file, and moves it to its place, or (keep: false) removes it. What is wrong, or NULL; then it's removed. */
+/* Ends the file, and moves it to its place, or (keep: false) removes it. NULL, or a fault: it removes the file then. */
 const char *mw_writer_close(struct mw_writer *, const char *path, bool keep);
 /* Writes a frame with the first `bytes` of `contents`. plain: it isn't compressed, and so has a known length. */
 void mw_writer_frame(struct mw_writer *, struct mw_trace_frame *, size_t bytes);

@@ -21,7 +21,7 @@ enum { THREADS_MAX = 64 };
 static uint32_t tasks[THREADS_MAX]; /* claimed by compare and swap; seq_cst */
 static uint32_t coming; /* threads that are being started, or have no place in tasks[]; seq_cst */
 static uint32_t leaving; /* calls under way during which none may exist; also a futex; seq_cst */
-static pid_t process; /* whose threads they are; relaxed */
+static pid_t process; /* the owner of the threads; relaxed */
 static __thread uint32_t *my_task __attribute__((tls_model("initial-exec")));
 
 static bool task_is_gone(uint32_t task)

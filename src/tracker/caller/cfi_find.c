@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cfi_find.c - which bytes of a loaded object describe its frames; see cfi.h. */
+/* cfi_find.c - the bytes of a loaded object that describe its frames; see cfi.h. */
 #include "cfi.h"
 
 #include <elf.h>

@@ -182,7 +182,7 @@ MW_INLINE enum mw_unwind_end leave(struct frame *f, uint64_t now)
 
 	if (mw_unlikely(row & WHY))
 		return (enum mw_unwind_end)(row & WHY);
-	/* what is saved lies below the CFA, but not below the stack pointer */
+	/* saved registers lie below the CFA, but not below the stack pointer */
 	if (mw_unlikely(rise - 8 >= OFFSETS || rise % 8 || fp > rise))
 		return MW_UNWIND_CFA;
 #if defined(__x86_64__)

@@ -3,8 +3,8 @@
  * unwind.h - walks the calling thread's native stack, from its own frame outwards.
  *
  * It gives the return addresses that _Unwind_Backtrace would give, from the compiler's call frame
- * information (cfi.h). What leaves a frame is cached by pc, for the whole process: a frame takes
- * some nanoseconds if its unwind row is in the cache, some hundreds if it isn't.
+ * information (cfi.h). Unwind rows are cached by pc, for the whole process: a frame takes some
+ * nanoseconds if its row is in the cache, some hundreds if it isn't.
  *
  *  - Any thread may call, on any stack: a Fiber's, a sigaltstack's; a signal handler may, and a
  *    forked child. No lock, no allocation, no thread-local storage, no system call; errno is kept.

@@ -12,7 +12,7 @@
  *    and it doesn't if the object has a function of its own of that name. An entry for lazy binding that
  *    isn't bound yet has an address in its own object: only there the symbol's name counts.
  *  - Each change is one aligned store. A call under way goes on with the function that it read.
- *  - What the linker made read-only is read-only again after the pass.
+ *  - An entry that the linker made read-only is read-only again after the pass.
  *  - An object that the linker hasn't relocated yet isn't known to _dl_find_object(3): it waits for the
  *    next pass.
  *  - The linker may bind an entry at the very moment of a pass, and overwrite it. So there are two

@@ -267,7 +267,7 @@ static void set_how(const struct mw_record_how *h)
 	how.path = how_path;
 }
 
-/* What lived before the first event. */
+/* Blocks that lived before the first event. */
 static void event_live(const struct mw_live *l, void *ctx)
 {
 	(void)ctx;

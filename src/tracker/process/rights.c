@@ -9,7 +9,7 @@
  * The kernel keeps users, groups, capabilities, namespaces and the flags of prctl(2) for each thread. During such a
  * call our threads don't exist, and after it they begin anew, as threads of the caller (tracker/base/own_thread.h). So the
  * C library finds in no thread what the app's own threads lack, and unshare(2) finds one thread where the
- * app has one. What a thread other than the main one changes for itself alone doesn't concern ours.
+ * app has one. Rights that a thread other than the main one changes for itself alone don't concern ours.
  *
  * Seccomp filters aren't among these calls: ours would get a filter that was made for the app's thread.
  */

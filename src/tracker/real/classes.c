@@ -104,7 +104,7 @@ static mw_class_free_fn *tc_free_sized; /* it has no flags, and doesn't read the
 
 static void tc_sized_free(void *p, size_t room, int flags)
 {
-	/* what was aligned to a page or more has whole pages, which a sized free takes for a class */
+	/* a block aligned to a page or more has whole pages, which a sized free takes for a class */
 	if (mw_unlikely(((uintptr_t)p & 4095) == 0))
 		mw_real.free(p);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * classes.h - what is known of jemalloc, mimalloc and tcmalloc, so that a malloc and a free need no
+ * classes.h - facts about jemalloc, mimalloc and tcmalloc, so that a malloc and a free need no
  * call to ask for a block's size.
  *
  * Each of them says in a documented function how much room a request gets: nallocx, mi_good_size,
@@ -69,7 +69,7 @@ MW_INLINE size_t mw_class_of(size_t n)
 }
 
 /*
- * What was last seen in a page of memory: its number's low 32 bits, the room of its blocks, and how
+ * A page of memory as it was last seen: its number's low 32 bits, the room of its blocks, and how
  * many sizes of request are sure to have that room with a tail in it. Any thread reads and writes entries, relaxed. An entry may
  * be old, or another page's, and its two words of two writers.
  */

@@ -3,11 +3,11 @@
  * entries.h - the words of a loaded object in which the dynamic linker put other objects' addresses.
  *
  * These entries are relocations of three kinds: for calls (JUMP_SLOT), for addresses (GLOB_DAT), and in
- * initialised data. A store into an entry leads the object's calls to another function. What the linker
- * made read-only is writable from mw_entries_open until mw_entries_close.
+ * initialised data. A store into an entry leads the object's calls to another function. Entries that the
+ * linker made read-only are writable from mw_entries_open until mw_entries_close.
  *
  * One thread at a time for an object. Nothing here allocates, or calls the linker, or the C library:
- * what other preloads make of its functions may not work yet.
+ * other preloads may interpose its functions and not work yet.
  */
 #pragma once
 

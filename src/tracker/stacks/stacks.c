@@ -24,7 +24,7 @@ static uint32_t lock;     /* 1: taken. Acquire to take, release to leave */
 static uint32_t unsure; /* records that became code's meanwhile: no sample is certain then. Relaxed */
 
 /*
- * What died while another thread had the lock: starts of instructions, 0: none. Compare-and-swap with
+ * Code that died while another thread had the lock: starts of instructions, 0: none. Compare-and-swap with
  * release, before the block is freed; exchanged with acquire, before its successor's frames are found.
  */
 enum { DIED = 256, PROBES = 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stacks.h - the stacks of sampled allocations: who called the locations.
+ * stacks.h - the stacks of sampled allocations: the callers of locations.
  *
  * A walk is a row of keys, innermost frame first. Its stack is found by a hash of the keys and the
  * location. A new stack's frames go into a tree, outermost first, so stacks share their callers.
@@ -22,8 +22,8 @@
  *
  * All of it is under one lock, which nobody waits for but readers and fork: an allocation that
  * doesn't get it gives its sample up, and a free of code leaves word for the next. The memory is
- * bounded: MW_STACKS_* below, and a share of memory_max. What doesn't fit counts to the location
- * without a caller.
+ * bounded: MW_STACKS_* below, and a share of memory_max. A sample that doesn't fit counts to the
+ * location without a caller.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ static inline void mw_walk_add(struct mw_walk *w, uint64_t key)
 		w->key[w->n++] = key;
 }
 
-/* What Ruby calls a frame. Bytes, not NUL-terminated; NULL: nothing is known. */
+/* Ruby's names for a frame. Bytes, not NUL-terminated; NULL: nothing is known. */
 struct mw_frame_text {
 	const char *name, *file;
 	size_t name_len, file_len;

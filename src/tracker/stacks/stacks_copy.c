@@ -2,9 +2,8 @@
 /*
  * stacks_copy.c - see stacks_copy.h.
  *
- * What is to be copied is counted first, with the lock of stacks.h, and the memory is made without
- * it: meanwhile samples come in. So there is some room to spare, and what came beyond that waits for
- * the next copy.
+ * The stacks are counted first, with the lock of stacks.h, and the memory is made without it: meanwhile
+ * samples come in. So there is some room to spare, and samples beyond that wait for the next copy.
  */
 #include "stacks_copy.h"
 

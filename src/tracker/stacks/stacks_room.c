@@ -53,9 +53,9 @@ void mw_stacks_fit(void)
 /* --- room ----------------------------------------------------------------------------- */
 
 /*
- * Where something is full, stacks go that have no live sample: those with dead frames or of a retired
- * location, and those that nothing was allocated by since the reset; if these are few, also those
- * with few samples. What they counted goes to their location without a caller.
+ * If a table is full, stacks without a live sample go: those with dead frames or of a retired location,
+ * and those without an allocation since the reset; if these are few, also those with few samples. Their
+ * counts go to their location without a caller.
  */
 
 static void count_live(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* stacks_rows.h - what stacks.c shares with stacks_room.c: the tables themselves. With the lock of stacks.h. */
+/* stacks_rows.h - shared by stacks.c and stacks_room.c: the tables themselves. With the lock of stacks.h. */
 #pragma once
 
 #include "tracker/table/rows.h"

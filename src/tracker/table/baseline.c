@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* baseline.c - what counts since the last reset, fork or change of tenant; see snapshot.h. */
+/* baseline.c - the counts since the last reset, fork or change of tenant; see snapshot.h. */
 #include "fork_baseline.h"
 #include "objects.h"
 #include "overruns.h"

@@ -33,10 +33,10 @@
 
 enum {
 	MW_CS_NONE = 0,
-	MW_CS_OTHER = 1, /* "(other)": what did not fit */
-	MW_CS_GONE = 2,  /* "(gone)": what was retired */
+	MW_CS_OTHER = 1, /* "(other)": locations that did not fit */
+	MW_CS_GONE = 2,  /* "(gone)": retired locations */
 	MW_CS_UNKNOWN = 3, /* shows what pending locations counted */
-	MW_CS_STARTING = 4, /* what Ruby itself allocates before its VM is up */
+	MW_CS_STARTING = 4, /* Ruby's own allocations before its VM is up */
 	MW_CS_FIRST = 5,
 	MW_CS_MAX = MW_ID_END,
 	MW_CS_CHUNK = 1024,
@@ -47,7 +47,7 @@ enum {
 _Static_assert(MW_CS_MAX % MW_CS_CHUNK == 0, "whole chunks");
 _Static_assert(MW_CS_MAX / MW_CS_CHUNK <= UINT8_MAX + 1, "mw_callsite.chunk has room for any");
 
-/* What the locations before MW_CS_FIRST are called: "(other)". */
+/* The name of a location before MW_CS_FIRST, such as "(other)". */
 const char *mw_callsite_special(uint32_t id);
 
 enum mw_cs_kind {

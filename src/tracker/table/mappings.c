@@ -48,7 +48,7 @@ void mw_mapping_gone(uintptr_t start, size_t bytes)
 
 		if (at <= TAKEN || at >= start + bytes || start >= at + has)
 			continue;
-		if (at < start) { /* what lies behind the hole isn't known any more */
+		if (at < start) { /* the mapping behind the hole isn't known any more */
 			mw_set(&e->bytes, start - at);
 		} else if (at + has <= start + bytes) {
 			(void)take(e, at, FREE);

@@ -16,7 +16,7 @@
 enum { MW_MAPPINGS = 1024 };
 
 void mw_mapping_add(uintptr_t start, size_t bytes, uint32_t id);
-/* What lies in [start, start + bytes) is unmapped, or mapped anew. Before that is done. */
+/* Call it before [start, start + bytes) is unmapped, or mapped anew. */
 void mw_mapping_gone(uintptr_t start, size_t bytes);
 /* Is there one of this location? */
 bool mw_mappings_of(uint32_t id);

@@ -255,7 +255,7 @@ static void through(bool (*step)(uint32_t from, uint32_t to), uint32_t n, enum s
 static void begin_to_wait(void)
 {
 	mw_caller_forget_all();
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* what makes them stale is seen before that time begins */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* caches are seen to be stale before that time begins */
 	sweep.inside = 0;
 	sweep.seen = ms_now() + SEEN_MS;
 }

@@ -26,7 +26,7 @@ struct block {
  * longer to make fresh pages than they take to fill.
  */
 enum { SOON_MS = 3000 };
-static struct block *spare; /* who exchanges it owns what it had: acquire, release */
+static struct block *spare; /* the thread that exchanges it owns the old one: acquire, release */
 static uint64_t last_ms; /* of the last one; relaxed */
 
 struct building {

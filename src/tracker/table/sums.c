@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sums.c - what each location counted, over all threads; see snapshot.h. */
+/* sums.c - each location's counts, over all threads; see snapshot.h. */
 #include <string.h>
 
 #include "sampled_blocks.h"

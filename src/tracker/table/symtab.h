@@ -18,7 +18,7 @@ struct link_map;
 
 enum { MW_SYMTAB_CODES = 4, MW_SYMTABS = 8 };
 
-/* What is kept of a file, for the next question. */
+/* A file's symbols, kept for the next question. */
 struct mw_symtab {
 	const struct link_map *of;
 	uintptr_t base; /* of that, and where its dynamic section is: another may get the same address */
@@ -33,7 +33,7 @@ struct mw_symtab {
 /* All zero at first. */
 struct mw_symtabs {
 	struct mw_symtab v[MW_SYMTABS];
-	unsigned next; /* whose place the next file takes */
+	unsigned next; /* the next file takes its place */
 };
 
 /* The function that has this address. False: not known. The caller keeps libraries meanwhile (closes.h). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* admit.h - a new block is counted: what every allocating function does after the real one. */
+/* admit.h - counts a new block: every allocating function's step after the real one. */
 #pragma once
 
 #include "tracker/caller/locate.h"
@@ -105,8 +105,8 @@ void mw_admit_other_choose(enum mw_mode, bool with_callers);
 mw_admit_fn *mw_admit_recorded(enum mw_mode, bool with_callers);
 
 /*
- * What malloc, calloc and `new` do last, by a tail call, and realloc on glibc: p is a block that the
- * allocator cuts for mw_padded(n), as the table of classes says. Any thread.
+ * The last step of malloc, calloc and `new`, by a tail call, and of realloc on glibc: p is a block that
+ * the allocator cuts for mw_padded(n), as the table of classes says. Any thread.
  */
 MW_INLINE void *mw_admit_new(void *p, size_t n, uintptr_t caller)
 {

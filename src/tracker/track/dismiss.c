@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dismiss.c - what free does in each mode but that of Ruby on glibc. Apart from each other, so that
+ * dismiss.c - free's steps in each mode but that of Ruby on glibc. Apart from each other, so that
  * none saves registers: on the fast way they call nothing but, last of all, the real free.
  */
 #include "dismiss.h"

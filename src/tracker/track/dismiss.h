@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* dismiss.h - a block that is about to be freed is counted: what every freeing function does first. */
+/* dismiss.h - counts a block that is about to be freed: every freeing function's first step. */
 #pragma once
 
 #include "events.h"

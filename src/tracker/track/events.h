@@ -26,8 +26,8 @@ enum {
 	MW_EVENTS_BUFFER = 64 << 10, /* bytes of a buffer, which is aligned to that */
 	MW_EVENTS_HEAD = 64, /* of them before the first event */
 	/*
-	 * No event crosses a multiple of that. There the thread looks at the clock, every 50th event or so: so
-	 * the coarse clock goes on even if nobody runs the recorder's thread. What is left before it is zeros.
+	 * No event crosses a multiple of that: zeros fill the words left before it. There the thread looks at the
+	 * clock, every 50th event or so: so the coarse clock goes on even if nobody runs the recorder's thread.
 	 */
 	MW_EVENTS_STEP = 1024,
 	MW_EVENT_MOST = 24 /* bytes of an event */

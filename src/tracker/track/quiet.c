@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* quiet.c - what a thread allocates in quiet isn't counted. */
+/* quiet.c - a thread's allocations in quiet mode aren't counted. */
 #include "tracker/table/shard.h"
 #include "track.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * recorded.c - malloc, free and realloc in each mode while calls are recorded: the same steps as in admit.c
- * and dismiss.c, and an event. What isn't at hand here goes on to the cold functions, which emit it.
+ * and dismiss.c, and an event. A call that needs more goes on to the cold functions, which emit its event.
  */
 #include "admit.h"
 #include "dismiss.h"

@@ -113,7 +113,7 @@ static double minus_ln(uint64_t u)
 	return (zeros + 1) * 0.69314718055994531 - 2 * z * (1 + z2 * (1. / 3 + z2 * (1. / 5 + z2 / 7)));
 }
 
-/* Which byte from here on is the next sample's; 1: the next one. */
+/* The next sample's byte, counted from here; 1: the next one. */
 static int64_t draw(struct mw_shard *t, uint64_t mean)
 {
 	return mean > 1 ? 1 + (int64_t)(minus_ln(dice(t)) * (double)mean) : 1;
@@ -254,8 +254,8 @@ static void check(struct mw_shard *t, int64_t bytes)
 }
 
 /*
- * Is the block at p a sample, at the end of so many bytes? What is left to the next one is drawn anew
- * if the rate has changed: chance has no memory.
+ * Is the block at p a sample, at the end of so many bytes? If the rate has changed, the rest up to the
+ * next sample is drawn anew: chance has no memory.
  */
 static void choose(struct mw_shard *t, const void *p, int64_t bytes, uint64_t mean)
 {
@@ -401,6 +401,6 @@ void mw_sampling_after_fork(struct mw_shard *t)
 	t->unsampled = t->unsampled_from = 0;
 	if (mw_clock.in_bytes)
 		return;
-	t->step = 0; /* what was allocated in the parent counts for no sample here */
+	t->step = 0; /* the parent's allocations count for no sample here */
 	t->step_size = 0;
 }

@@ -10,7 +10,7 @@
  *   exact    every block is counted. The counters of threads are 0 or what was left of them, below MW_STEP
  *   sampled  mw_least_counted.malloc and the other limits are such that no call goes the exact way
  *
- * A process may go from one to the other. What lived before has no tail, or one that leads nowhere (mw_unseen).
+ * A process may go from one to the other. Blocks from before have no tail, or one that leads nowhere (mw_unseen).
  *
  * Locks: none. mw_counts_exactly, mw_counts_sample: one thread at a time, in quiet, with its state; in no signal handler.
  */

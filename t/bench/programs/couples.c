@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * couples.c COUPLES [BLOCKS] - what a malloc in one thread and a free in another
- * cost, together.
+ * couples.c COUPLES [BLOCKS] - the cost of a malloc in one thread and a free in
+ * another, together.
  *
  * In each couple of threads one allocates blocks of 16 to 527 bytes and passes them on
- * in batches through a ring, the other frees them. Who finds the ring full, or
- * empty, sleeps. Blocks are not written to. A round is one block, the couples share
+ * in batches through a ring, the other frees them. A thread that finds the ring full,
+ * or empty, sleeps. Blocks are not written to. A round is one block, the couples share
  * them equally: see turns.h.
  */
 #include <semaphore.h>

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# measure.rb - what the work programs in Ruby share: work in slices, each when told to.
+# measure.rb - shared by the work programs in Ruby: work in slices, each when told to.
 #
 # The other end of t/bench/turns.rb: standard input has a line for each slice, how
 # many rounds to do (the first one is the warm-up), and to standard output it says

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pair.c THREADS [PAIRS] - what a malloc and a free cost, together.
+ * pair.c THREADS [PAIRS] - the cost of a malloc and a free, together.
  *
  * Each thread keeps KEPT blocks of 16 to 527 bytes and replaces one after
  * the other: a free and a malloc of another size. Blocks are not written to, so

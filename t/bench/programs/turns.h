@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * turns.h - what the work programs in C share: work in slices, each when told to.
+ * turns.h - shared by the work programs in C: work in slices, each when told to.
  *
  * The other end of t/bench/turns.rb: standard input has a line for each slice, how
  * many rounds to do (the first one is the warm-up), and to standard output it says

@@ -12,7 +12,7 @@ enum {
 	NEAR = 48 /* C functions may lie above it */
 };
 
-/* What a frame with this jit_return leads to. Nothing: a C function's, or it can't be read. */
+/* The frame to which jit_return leads. Zeros: a C function's, or it can't be read. */
 static struct mw_ruby_frame light(uintptr_t jit_return)
 {
 	struct mw_ruby_frame f = { 0, 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lines.h - what lines.c, which finds a line, and chain.c, which finds its callers, share. */
+/* lines.h - shared by lines.c, which finds a line, and chain.c, which finds its callers. */
 #pragma once
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "look.h"
 #include "safe_read.h"
 
-/* Ruby's objects, as from 2.6 to 4.0. What doesn't fit is left without a class's name. */
+/* Ruby's objects, as from 2.6 to 4.0. A method gets no class's name if its objects don't fit these. */
 enum {
 	T_MASK = 0x1f,
 	T_CLASS = 0x02,

@@ -10,8 +10,8 @@
 #include "tracker/table/rows.h"
 
 /*
- * What a frame of a C function says of its method, as from Ruby 2.6 to 4.0. Garbage is told by these
- * marks, and a wrong answer gives no more than a key that no other frame has.
+ * The method in a C function's frame, as from Ruby 2.6 to 4.0. These marks tell garbage from frames,
+ * and a wrong answer gives no more than a key that no other frame has.
  */
 enum {
 	MAGIC_MASK = 0x7fff0001,
