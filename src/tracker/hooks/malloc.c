@@ -250,6 +250,9 @@ static __attribute__((noinline)) size_t usable_size_asked(void *p)
 	}
 	if (mw_unlikely(mw_goes_beside(n)) && mw_real_classes && mw_tailless(p, n))
 		return n;
+	/* less than was asked for would be wrong: a block from before has no tail */
+	if (mw_get(&mw_unseen) && !mw_tail_leads(p, n))
+		return n;
 	return n - MW_TAIL;
 }
 

@@ -237,7 +237,7 @@ static bool api_count(bool exactly, uint64_t rate)
 	if (exactly)
 		mw_counts_exactly();
 	else
-		done = mw_counts_sample(rate);
+		done = mw_counts_sample(rate ? rate : mw_options.sample);
 	mw_quiet_leave();
 	return done;
 }

@@ -122,6 +122,13 @@ static bool leads(uint32_t ref, const void *p, struct mw_record **r)
 	return ref && mw_record_is(mw_record_guess_where(*r), p);
 }
 
+bool mw_tail_leads(const void *p, size_t usable)
+{
+	struct mw_record *r;
+
+	return leads(mw_tail_read(p, usable), p, &r);
+}
+
 /* True if p is in the side index: hides its record, or p is not counted (d->ref says). */
 static bool beside(const void *p, size_t usable, struct mw_dismissed *d)
 {

@@ -37,6 +37,9 @@ extern struct mw_strays mw_strays;
  */
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d);
 
+/* True if p's tail leads to its record. usable: its room, at least a tail's. */
+bool mw_tail_leads(const void *p, size_t usable);
+
 /* True if p has no tail, and the side index leads to its record instead (tail.h). */
 bool mw_tailless(const void *p, size_t usable);
 

@@ -272,7 +272,7 @@ void mw_tails_expect(bool tails)
 	uintptr_t all = tails && !mw_boot_bytes ? UINTPTR_MAX : 0;
 
 	mw_set(&mw_tailless_all, mw_get(&mw_sampled) && !mw_boot_bytes ? UINTPTR_MAX : 0);
-	mw_set(&mw_plain, mw_real_glibc ? all : 0);
+	mw_set(&mw_plain, mw_real_glibc && !mw_get(&mw_unseen) ? all : 0);
 	mw_set(&mw_class_plain, mw_real_classes ? all : 0);
 }
 

@@ -64,7 +64,7 @@ extern MW_HOT bool mw_paused;
 /* Any thread. Calls under way count before or after it. */
 void mw_pause(bool on);
 /*
- * All ones if the tracker is on, on glibc, blocks have tails, and real.h's boot arena was never used; else 0. Relaxed:
+ * All ones if the tracker is on, on glibc, each block has a tail, and real.h's boot arena was never used; else 0. Relaxed:
  * each way checks what it reads.
  */
 extern MW_HOT uintptr_t mw_plain;
