@@ -10,7 +10,7 @@
 #                           couple couple8 live lines puma cluster start page latency
 #   BELOW=jemalloc          that allocator beneath all of them, native too: or mimalloc, tcmalloc
 #   SUBJECTS=mwrap,mwrap2   these beside native alone: mwrap socket (mwrap with the
-#                           server, under Puma only) recording (mwrap with trace_path: up to
+#                           server, under Puma only) sampled sampled_socket recording (mwrap with trace_path: up to
 #                           1 GB of files a run, so only if it is named)
 #                           mwrap2 mwrap3 heaptrack
 #
@@ -105,7 +105,7 @@ class Bench
 
   # Returns, for each figure, whether it is within the budget.
   def measure(work)
-    compared = @compared.select { |subject| subject.key != "socket" || work.socket? }
+    compared = @compared.select { |subject| !subject.key.end_with?("socket") || work.socket? }
     results = compared.to_h do |subject|
       [subject, subject.missing ? nil : pairs(work, subject, subject == @mine ? @pairs : @others)]
     end

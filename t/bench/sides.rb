@@ -41,6 +41,7 @@ class Sides
 
   def columns(pairs, others)
     mine = ALLOCATORS.map { |name| Column.new(name == "libc" ? "glibc" : name, *Subject.both(name), pairs) }
+    mine << Column.new("sampled", *Subject.both("libc", env: Subject::SAMPLED), pairs)
     all = Subject.all
     theirs = all.select { |s| OTHERS.include?(s.key) }.map { |s| Column.new(s.title, all.first, s, others) }
     mine + theirs.reject { |column| column.pairs.zero? }

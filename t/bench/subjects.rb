@@ -12,6 +12,7 @@ require "tmpdir"
 class Subject
   TOP = File.expand_path("../..", __dir__)
   ENV_NAMES = %w[LD_PRELOAD MWRAP DUMP_HEAPTRACK_OUTPUT].freeze
+  SAMPLED = { "MWRAP" => "counts:sampled" }.freeze
   NONE = ENV_NAMES.to_h { |name| [name, nil] }.freeze
 
   attr_reader :key, :title, :env
@@ -56,14 +57,16 @@ class Subject
     end
 
     # Native and mwrap on the allocator of that name; libc: the C library's own.
-    def both(name)
+    def both(name, **how)
       path = name == "libc" ? nil : allocator(name)
-      [new("native", "native on #{name}", below: path), mine("mwrap", "mwrap on #{name}", below: path)]
+      [new("native", "native on #{name}", below: path), mine("mwrap", "mwrap on #{name}", below: path, **how)]
     end
 
     def all
       [new("native", "native"), mine("mwrap", "mwrap"),
        mine("socket", "with a socket", env: { "MWRAP" => "socket:DIR/mwrap.sock" }),
+       mine("sampled", "sampled", env: SAMPLED),
+       mine("sampled_socket", "sampled, with a socket", env: { "MWRAP" => "counts:sampled,socket:DIR/mwrap.sock" }),
        mine("recording", "recording", env: { "MWRAP" => "trace_path:#{recordings}/%p,trace_max:1g" })] +
         [["mwrap2", "2.3.0"], ["mwrap3", "3.0.0.pre1"]].map { |key, version| older(key, version) } + [heaptrack]
     end

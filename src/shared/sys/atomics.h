@@ -83,6 +83,18 @@ MW_INLINE bool mw_says(const uint32_t *word, uint32_t what)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE) == what;
 #endif
 }
+/* Is n as large as the word, or larger? Relaxed; the same in one instruction. */
+MW_INLINE bool mw_reaches(size_t n, const size_t *word)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	bool is;
+
+	__asm__("cmpq %2, %1" : "=@ccae"(is) : "r"(n), "m"(*word));
+	return is;
+#else
+	return n >= mw_get(word);
+#endif
+}
 /* Adds to a word of 64 bits with one writer; true: the word is not below 0 now. */
 MW_INLINE bool mw_raise(int64_t *word, uint64_t n)
 {

@@ -48,7 +48,7 @@ MW_EXPORT void *malloc(size_t n)
 	void *p;
 
 	/* large: perhaps the tracker's own, or too large; or allocations are sampled */
-	if (mw_unlikely(n >= mw_get(&mw_least.malloc)))
+	if (mw_unlikely(mw_reaches(n, &mw_least.malloc)))
 		return malloc_sampled(n, MW_CALLER);
 	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
 	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
@@ -67,7 +67,7 @@ MW_EXPORT void free(void *p)
 	struct mw_guard in;
 	uint32_t known;
 
-	if (mw_unlikely((uintptr_t)p < mw_get(&mw_least.free))) { /* NULL; or allocations are sampled */
+	if (mw_unlikely(!mw_reaches((uintptr_t)p, &mw_least.free))) { /* NULL; or allocations are sampled */
 		free_sampled(p);
 		return;
 	}
@@ -93,7 +93,7 @@ MW_EXPORT void *calloc(size_t count, size_t each)
 
 	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_SIZE_PADDED_MAX))
 		return mw_real.calloc(count, each);
-	if (mw_unlikely(n >= mw_get(&mw_least.calloc)))
+	if (mw_unlikely(mw_reaches(n, &mw_least.calloc)))
 		return calloc_sampled(n, MW_CALLER);
 	if (mw_unlikely(!mw_permitted()))
 		return alloc_shared(MW_CALLOC, n, MW_CALLER);
@@ -137,7 +137,7 @@ MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 	struct mw_shard *t;
 	void *q;
 
-	if (mw_unlikely(n - 1 >= mw_get(&mw_least.realloc)))
+	if (mw_unlikely(mw_reaches(n - 1, &mw_least.realloc)))
 		return realloc_sampled(p, n, caller);
 	t = mw_permitted();
 	if (mw_unlikely(!t || mw_real_is_boot(p)))
@@ -179,7 +179,7 @@ void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
 	struct mw_shard *t;
 	void *p;
 
-	if (mw_unlikely(a->n >= mw_get(&mw_least.calloc)))
+	if (mw_unlikely(mw_reaches(a->n, &mw_least.calloc)))
 		return mw_sampled_passes(a->n) ? mw_alloc_real(a, a->n) : mw_alloc_shared(a, caller);
 	t = mw_permitted();
 	if (mw_unlikely(!t))
