@@ -36,6 +36,7 @@ class ThreadHazards < Minitest::Test
 
   # Chance decides how many threads a burst has, at how many lines they allocate, and when they end.
   def test_bursts_of_threads
+    of_exact_counts
     seed = ENV.fetch("SEED", Random.new_seed % 100_000).to_s
     puts "# SEED=#{seed}"
     native = once(program("bursts"), seed, tracked: false)

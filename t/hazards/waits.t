@@ -18,7 +18,7 @@ class WaitHazards < Minitest::Test
     assert_equal 21, twice(program("urcu_#{flavour}"), "fork").dumps.size
     tracked = twice(program("urcu_#{flavour}"), "section")
     gone = tracked.rows.select { |r| r.location == "(gone)" }.sum(&:allocations)
-    assert_operator gone, :>, 1000, "the table was swept meanwhile"
+    assert_operator gone, :>, 1000, "the table was swept meanwhile" unless SAMPLED
     twice(program("urcu_#{flavour}"), "beside")
     assert_adds_up twice(program("urcu_#{flavour}"), "tables")
     twice(program("urcu_#{flavour}"), "fork", options: ->(d) { "socket:#{d}/s,memory_max:4m" }, open_files: false)

@@ -62,6 +62,8 @@ GET_STAT(double_frees)
 GET_STAT(unknown_frees)
 GET_STAT(resets)
 GET_STAT(paused)
+GET_STAT(sampled)
+GET_STAT(live_error)
 
 /* Two standard deviations. */
 static uint64_t error_of(uint64_t variance)
@@ -117,6 +119,9 @@ static const struct metric metrics[] = {
 	{ "mwrap_unknown_frees", COUNTER, "", "Frees of a block that the tracker never saw.", get_unknown_frees },
 	{ "mwrap_resets", COUNTER, "", "Resets of the table, which change none of these.", get_resets },
 	{ "mwrap_paused", GAUGE, "", "1 while tracking is paused.", get_paused },
+	{ "mwrap_sampled", GAUGE, "", "1 while allocations are sampled: then other metrics are estimates.", get_sampled },
+	{ "mwrap_live_error_bytes", GAUGE, "bytes", "How many more or fewer bytes may be live, in 19 of 20 cases; 0: all are counted.",
+	  get_live_error },
 	{ "mwrap_uptime_seconds", GAUGE, "seconds", "Time since the tracker was loaded.", get_uptime },
 	{ "mwrap_start_time_seconds", GAUGE, "seconds", "When that was, in Unix time.", get_start },
 };
