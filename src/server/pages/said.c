@@ -171,6 +171,7 @@ int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to
 		.history = &s->history,
 		.now = mw_site_uptime(s),
 		.paused = s->api->paused(),
+		.rate = s->sample_rate,
 		.curves = read_curves,
 		.ctx = s,
 	};

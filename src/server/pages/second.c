@@ -30,6 +30,8 @@ static void read_stats(struct mw_site *s, uint32_t t)
 	if (t < s->stats_next)
 		return;
 	s->api->stats(&s->stats);
+	if (s->stats.sample_rate > s->sample_rate)
+		s->sample_rate = s->stats.sample_rate;
 	s->stats_costs[s->stats_n++ % 3] = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 	seconds = usual_cost(s->stats_costs) / STATS_NS_A_SECOND;
 	s->stats_next = t + 1 + (uint32_t)(seconds < STATS_SECONDS_MAX ? seconds : STATS_SECONDS_MAX - 1);

@@ -64,6 +64,7 @@ struct mw_site {
 	uint32_t stats_next;    /* second of uptime at which they are read again */
 	uint32_t stats_n;       /* readings so far */
 	uint64_t stats_costs[3]; /* CPU time of the last ones in ns; 0: there were fewer */
+	uint64_t sample_rate;   /* the largest one at which allocations were sampled; 0: none was */
 	struct mw_parts parts;
 	struct mw_counts counts;
 	struct mw_mark mark;

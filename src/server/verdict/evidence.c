@@ -2,6 +2,8 @@
 /* evidence.c - from a site's history to the evidence of a verdict. See evidence.h. */
 #include "evidence.h"
 
+#include "estimated.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +48,10 @@ static int add_scale(struct mw_evidence *e, const struct mw_evidence_source *src
 		free(points);
 		free(curves);
 		return -1;
+	}
+	if (src->rate) {
+		mw_estimated_points(points, n, src->rate);
+		mw_estimated_curves(curves, src->rate);
 	}
 	e->scales[e->scales_n++] = (struct mw_scale){ from, to, points, n, curves };
 	return 0;

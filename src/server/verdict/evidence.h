@@ -14,6 +14,7 @@ struct mw_evidence_source {
 	const struct mw_history *history;
 	double now; /* uptime */
 	bool paused;
+	uint64_t rate; /* bytes from sample to sample, if live memory is or was an estimate; else 0 */
 	/* As mw_curves_read, which frees with mw_curves_free_set. NULL: there are no curves. */
 	int (*curves)(void *ctx, double from, double to, struct mw_curve_set *);
 	void *ctx;
