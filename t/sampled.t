@@ -110,6 +110,16 @@ class SampledOverHttpTest < Minitest::Test
     assert_match(/RangeError/, tell("begin; Mwrap.sampled!(0); rescue => e; e.class; end"))
   end
 
+  def test_growth_makes_counts_exact
+    swift
+    start ["counts:sampled", "sample:16k", "exact:growth"]
+    tell "Thread.new { loop { keep 200; sleep 0.1 } }; 0"
+    eventually("it counts exactly", 180) { get("/verdict").body && stats["counts"] == "exact" }
+    assert_includes get("/history.json").body, "growth"
+    before = row
+    eventually("more are counted") { row.live - before.live >= 200 }
+  end
+
   # A method's instructions are freed, and others take their place: no line may be one of before.
   def test_lines_of_code_that_comes_and_goes
     start "counts:sampled,sample:4k"

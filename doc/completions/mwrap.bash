@@ -10,7 +10,7 @@
 # write env in front of it. env is known once this file is loaded.
 
 # begin: made by `make doc`
-_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history proof objects dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep file_mode trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks counts sample bt malloc children'
+_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history proof exact objects dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep file_mode trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks counts sample bt malloc children'
 _mwrap_values() {
 	local IFS=$' \t\n'
 	case $1 in
@@ -19,6 +19,7 @@ _mwrap_values() {
 	socket_group) compgen -g -- "$2" ;;
 	read_only | source | history) compgen -W '0 1' -- "$2" ;;
 	proof) compgen -W 'auto off' -- "$2" ;;
+	exact) compgen -W 'asked growth' -- "$2" ;;
 	objects) compgen -W 'auto on off' -- "$2" ;;
 	dump_format) compgen -W 'text tsv csv json' -- "$2" ;;
 	trace_full) compgen -W 'wait drop' -- "$2" ;;

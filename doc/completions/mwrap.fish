@@ -19,6 +19,7 @@ function __mwrap_list
     echo 'source|0 1|0: no page shows lines of source code'
     echo 'history|0 1|0: the server keeps no history of locations'
     echo 'proof|auto off|off: the verdict asks no forked child what keeps the memory it suspects'
+    echo 'exact|asked growth|growth: with counts:sampled, count exactly once something has grown for five minutes'
     echo 'objects|auto on off|on: sample Ruby\'s new objects in Ruby 3.1, too; off: never'
     echo 'dump_path|__fish_complete_path|at exit, append the table to this file'
     echo 'dump_fd||at exit, write the table to this open descriptor'

@@ -24,6 +24,7 @@ module Mwrap
       ["source", "0|1", "HTTP server", "0: no page shows lines of source code"],
       ["history", "0|1", "HTTP server", "0: the server keeps no history of locations"],
       ["proof", "auto|off", "HTTP server", "off: the verdict asks no forked child what keeps the memory it suspects"],
+      ["exact", "asked|growth", "HTTP server", "growth: with counts:sampled, count exactly once something has grown for five minutes"],
       ["objects", "auto|on|off", "HTTP server", "on: sample Ruby's new objects in Ruby 3.1, too; off: never"],
       ["dump_path", "PATH", "Dumps", "at exit, append the table to this file"],
       ["dump_fd", "NUMBER", "Dumps", "at exit, write the table to this open descriptor"],

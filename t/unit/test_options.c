@@ -273,6 +273,27 @@ TEST(allocators)
 	}
 }
 
+TEST(counts)
+{
+	static const char *const wrong[] = { "", "Sampled", "1", "sample" };
+	static const char *const no_rate[] = { "0", "x", "-1", "1t", "1.5k" };
+
+	right("counts:sampled,sample:128k,exact:growth");
+	assert_int_equal(o.sampled, 1);
+	assert_int_equal(o.sample, 128 << 10);
+	assert_int_equal(o.exact_growth, 1);
+	right("counts:exact,exact:asked");
+	assert_int_equal(o.sampled | o.exact_growth, 0);
+	assert_int_equal(o.sample, 0);
+	for (size_t i = 1; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		refused_value("", "counts", wrong[i], "is unknown: use exact or sampled");
+		refused_value("", "exact", wrong[i], "is unknown: use asked or growth");
+	}
+	for (size_t i = 0; i < sizeof(no_rate) / sizeof(*no_rate); i++)
+		refused_value("", "sample", no_rate[i],
+			      "is not a number of bytes: write digits, then k, m, g or nothing");
+}
+
 TEST(proof)
 {
 	static const char *const wrong[] = { "on", "0", "OFF", "auto|off", "auto " };

@@ -11,6 +11,7 @@
 #include "server/objects/objects.h"
 #include "server/verdict/evidence.h"
 #include "server/verdict/look.h"
+#include "shared/sys/times.h"
 #include "shared/text/json.h"
 #include "site.h"
 
@@ -83,6 +84,31 @@ static void note(struct mw_site *s, const struct mw_said *said)
 	to->events = s->history.events_n;
 	memcpy(to->text, said->sentence.p, n);
 	to->text[n] = '\0';
+}
+
+/* Since when the sentences have told of a growth, of any kind; NaN: the last one doesn't. */
+static double grows_since(const struct mw_site *s)
+{
+	double since = __builtin_nan("");
+
+	for (uint32_t i = s->told_n; i && s->told_n - i < MW_TOLD; i--) {
+		const struct mw_told *t = &s->told[(i - 1) % MW_TOLD];
+
+		if (!mw_verdict_grows(t->kind))
+			break;
+		since = t->t;
+	}
+	return since;
+}
+
+/* By the option exact:growth. */
+static void count_exactly(struct mw_site *s)
+{
+	if (!s->api->options()->exact_growth || !s->stats.sampled ||
+	    !(mw_site_uptime(s) - grows_since(s) >= MW_EXACT_AFTER_S) || !s->api->count(true, 0))
+		return;
+	s->stats.sampled = false; /* until it is read again */
+	mw_site_event(s, "exact", "growth");
 }
 
 static void proofs(struct mw_buf *b, const struct mw_proofs *p)
@@ -223,5 +249,6 @@ const struct mw_said *mw_site_said(struct mw_site *s)
 	mw_said_free(&s->said);
 	s->said = said;
 	atomic_fetch_sub(&s->busy, 1);
+	count_exactly(s);
 	return &s->said;
 }

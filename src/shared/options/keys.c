@@ -42,6 +42,7 @@ EITHER(trace_clock, trace_fine)
 EITHER(read_only, read_only)
 EITHER(source, source)
 EITHER(counts, sampled)
+EITHER(exact, exact_growth)
 EITHER(proof, proof_off)
 EITHER(history, history)
 

@@ -68,6 +68,7 @@ struct mw_options {
 	bool stacks_auto; /* it changes by the cost */
 	unsigned sampled; /* 1: allocations are sampled, not counted exactly */
 	uint64_t sample; /* mean bytes from sample to sample then; 0: as for stacks */
+	unsigned exact_growth; /* 1: count exactly once something grows */
 	unsigned bt; /* Ruby callers kept with each location, 0 to MW_CALLERS_MOST */
 	bool children_all; /* processes without Ruby that a tracked one starts get threads, too */
 	const char *trace_path; /* < PATH_MAX after expansion, and with ".PID.NN" */

@@ -14,10 +14,12 @@
 
 enum {
 	/* --- the start --- */
+	MW_EXACT_AFTER_S =
+		300 / (MW_SWIFT * MW_SWIFT), /* of growth, until counts that are sampled become exact */
 	MW_LATE_MS = 100 / MW_SWIFT, /* at most until the start, without Ruby or after a fork */
 
 	/* --- clients --- */
-	MW_REQUEST_MS = 15000 / MW_SWIFT,   /* for a request, from its first byte to its last */
+	MW_REQUEST_MS = 15000 / MW_SWIFT, /* for a request, from its first byte to its last */
 	MW_LINGER_MS = 3000 / MW_SWIFT, /* silence of a refused client that has more to send */
 	MW_RESPONSE_MS = 600000 / MW_SWIFT, /* for reading an answer; a slower reader is dropped */
 	MW_STALL_MS = 60000 / MW_SWIFT, /* a watcher that reads nothing for so long is dropped */
