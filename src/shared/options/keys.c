@@ -325,7 +325,7 @@ const struct mw_key mw_keys[] = {
 #undef OPTION
 	{ NULL, NULL, NULL },
 };
-_Static_assert(sizeof(mw_keys) / sizeof(*mw_keys) <= 33, "each option has a bit in mw_parser.seen");
+_Static_assert(sizeof(mw_keys) / sizeof(*mw_keys) <= 65, "each option has a bit in mw_parser.seen");
 
 const struct mw_key *mw_key_find(const char *name, size_t n)
 {
@@ -344,7 +344,7 @@ static void about(struct mw_parser *p, const char *key)
 
 static bool was_given(const struct mw_parser *p, const char *key)
 {
-	return p->seen & 1u << (mw_key_find(key, strlen(key)) - mw_keys);
+	return p->seen & UINT64_C(1) << (mw_key_find(key, strlen(key)) - mw_keys);
 }
 
 /* dump_heap needs text: each other format is one table, or one value. */

@@ -106,14 +106,14 @@ static void parse_item(struct mw_parser *p, char *item)
 {
 	size_t n = strcspn(item, ":");
 	char *value = item[n] ? item + n + 1 : NULL;
-	unsigned bit;
+	uint64_t bit;
 
 	p->key = mw_key_find(item, n);
 	if (!p->key) {
 		unknown(p, item, n);
 		return;
 	}
-	bit = 1u << (p->key - mw_keys);
+	bit = UINT64_C(1) << (p->key - mw_keys);
 	if (p->seen & bit) {
 		mw_option_wrong(p, NULL, "given twice");
 		return;

@@ -15,7 +15,7 @@ struct mw_parser {
 	char *err;                /* MW_ERROR_MAX bytes, the first mistake */
 	size_t err_len;
 	bool failed;              /* err is complete: later mistakes leave it alone */
-	unsigned seen;            /* one bit for each of mw_keys[] */
+	uint64_t seen;            /* one bit for each of mw_keys[] */
 	const struct mw_key *key; /* the option being set */
 };
 
