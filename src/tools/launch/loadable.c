@@ -18,8 +18,8 @@ static int become_traced(void *with, int to)
 	char *argv[] = { (char[]){ "mwrap" }, (char[]){ "--version" }, NULL };
 
 	unsetenv("MWRAP");
-	if (setenv("LD_PRELOAD", with, 1) || setenv("LD_TRACE_LOADED_OBJECTS", "1", 1) || setenv("LD_WARN", "1", 1) ||
-	    dup2(to, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0)
+	if (setenv("LD_PRELOAD", with, 1) || setenv("LD_TRACE_LOADED_OBJECTS", "1", 1) ||
+	    setenv("LD_WARN", "1", 1) || dup2(to, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0)
 		return 1;
 	execv("/proc/self/exe", argv);
 	return 1;

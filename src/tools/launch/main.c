@@ -32,6 +32,7 @@ struct question {
 };
 
 static const char *called; /* "mwrap" or "mwrapctl" */
+static bool without_gems; /* Ruby needs none: it finds the extension, and loads nothing that a user wants in it */
 
 /* Finds lib/exe/NAME beside the folder of this program, bin/NAME. */
 static bool find_script(char script[PATH_MAX])
@@ -49,6 +50,9 @@ static bool find_script(char script[PATH_MAX])
 	if (!slash)
 		return false;
 	*slash = 0;
+	if (!strcmp(called, "mwrap") && !getenv("RUBYOPT"))
+		without_gems = snprintf(script, PATH_MAX, "%s/lib/mwrap/mwrap_ext.so", self) < PATH_MAX &&
+			       !access(script, R_OK);
 	return snprintf(script, PATH_MAX, "%s/lib/exe/%s", self, called) < PATH_MAX;
 }
 
@@ -61,11 +65,12 @@ static int run_ruby(char *script, char **argv)
 
 	while (argv[n])
 		n++;
-	words = calloc(n + 2, sizeof(*words));
+	words = calloc(n + 3, sizeof(*words));
 	if (words) {
 		words[0] = (char[]){ "ruby" };
-		words[1] = script;
-		memcpy(words + 2, argv + 1, n * sizeof(*words)); /* and the NULL */
+		words[1] = (char[]){ "--disable=gems" };
+		words[1 + without_gems] = script;
+		memcpy(words + 2 + without_gems, argv + 1, n * sizeof(*words)); /* and the NULL */
 		execvp("ruby", words);
 	}
 	e = errno;

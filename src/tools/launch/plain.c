@@ -27,7 +27,8 @@ struct objects {
 /* What changes Ruby, the launcher in it, or the number of processes. */
 static bool plain_surroundings(void)
 {
-	static const char *const names[] = { "MWRAP_LAUNCH", "RUBYOPT", "RUBYLIB", "LISTEN_PID", "LISTEN_FDS" };
+	static const char *const names[] = { "MWRAP_LAUNCH", "RUBYOPT", "RUBYLIB", "LISTEN_PID",
+					     "LISTEN_FDS" };
 	struct rlimit most;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -51,8 +52,8 @@ static bool is_relative(const char *item)
 		size_t n = strlen(options[i].key);
 
 		if (!strncmp(item, options[i].key, n) && item[n] == ':')
-			return item[n + 1] != '/' &&
-			       (!strcmp(options[i].value, "PATH") || !strcmp(options[i].value, "DIRECTORY"));
+			return item[n + 1] != '/' && (!strcmp(options[i].value, "PATH") ||
+						      !strcmp(options[i].value, "DIRECTORY"));
 	}
 	return false;
 }
@@ -99,8 +100,9 @@ static bool find_objects(const char *script, struct objects *o)
 {
 	char lib[PATH_MAX], path[PATH_MAX];
 
-	if (!realpath(script, lib) || !cut_last(lib) || !cut_last(lib) || !beside(lib, tracker_name, path) ||
-	    !realpath(path, o->tracker) || !beside(lib, "mwrap/mwrap_ext.so", o->extension))
+	if (!realpath(script, lib) || !cut_last(lib) || !cut_last(lib) ||
+	    !beside(lib, tracker_name, path) || !realpath(path, o->tracker) ||
+	    !beside(lib, "mwrap/mwrap_ext.so", o->extension))
 		return false;
 	strcpy(lib, o->tracker);
 	return cut_last(lib) && beside(lib, "libmwrap_httpd.so", o->httpd) &&
@@ -142,7 +144,8 @@ static bool preload_others(FILE *to)
 			return false;
 		slash = strrchr(path, '/');
 		name = slash ? slash + 1 : path;
-		if (!*name || !strcmp(name, tracker_name) || !strcmp(name, "mwrap.so") || mw_sanitizer_library(name))
+		if (!*name || !strcmp(name, tracker_name) || !strcmp(name, "mwrap.so") ||
+		    mw_sanitizer_library(name))
 			return false;
 		fprintf(to, ":%s", path);
 	}
@@ -162,7 +165,8 @@ static bool name_process(FILE *to, bool named)
 	return start || !named;
 }
 
-static bool write_answer(FILE *to, const char *path, const char *tracker, const struct wanted *w, char **words)
+static bool write_answer(FILE *to, const char *path, const char *tracker, const struct wanted *w,
+			 char **words)
 {
 	fputs(path, to);
 	fprintf(to, "%cLD_PRELOAD=%s%s", 0, PLAIN_GLIBC_ONLY, tracker);
@@ -187,9 +191,9 @@ bool plain_answer(const char *script, char **argv, struct said *answer)
 	bool is;
 
 	/* an empty word is no command, and one with a dash is an option */
-	if (!argv[0] || !argv[1] || !*argv[1] || *argv[1] == '-' || !plain_surroundings() || !plain_options(&w) ||
-	    !plain_command(argv[1], path) || !plain_program(path) || !find_objects(script, &objects) ||
-	    !plain_objects(&objects, w.server))
+	if (!argv[0] || !argv[1] || !*argv[1] || *argv[1] == '-' || !plain_surroundings() ||
+	    !plain_options(&w) || !plain_command(argv[1], path) || !plain_program(path) ||
+	    !find_objects(script, &objects) || !plain_objects(&objects, w.server))
 		return false;
 	to = open_memstream(&answer->text, &answer->n);
 	if (!to)

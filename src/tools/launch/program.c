@@ -43,7 +43,7 @@ static const char *strings(const struct image *f, uint64_t offset, uint64_t size
 }
 
 /* The file's header, if it is of this program's architecture, else NULL. */
-static const ElfW(Ehdr) *header(const struct image *f)
+static const ElfW(Ehdr) * header(const struct image *f)
 {
 	const ElfW(Ehdr) *own = &__ehdr_start, *h = part(f, 0, sizeof(*h));
 
@@ -54,7 +54,7 @@ static const ElfW(Ehdr) *header(const struct image *f)
 }
 
 /* The one segment of a type, or NULL. */
-static const ElfW(Phdr) *segment(const struct image *f, const ElfW(Ehdr) *h, uint32_t type)
+static const ElfW(Phdr) * segment(const struct image *f, const ElfW(Ehdr) * h, uint32_t type)
 {
 	const ElfW(Phdr) *p = part(f, h->e_phoff, h->e_phnum * sizeof(*p));
 
@@ -64,7 +64,7 @@ static const ElfW(Phdr) *segment(const struct image *f, const ElfW(Ehdr) *h, uin
 	return NULL;
 }
 
-static ElfW(Xword) tag(const ElfW(Dyn) *d, size_t n, ElfW(Sxword) which)
+static ElfW(Xword) tag(const ElfW(Dyn) * d, size_t n, ElfW(Sxword) which)
 {
 	for (size_t i = 0; i < n; i++)
 		if (d[i].d_tag == which)
@@ -73,18 +73,19 @@ static ElfW(Xword) tag(const ElfW(Dyn) *d, size_t n, ElfW(Sxword) which)
 }
 
 /* Where an address of the loaded program is in its file; SIZE_MAX: nowhere. */
-static size_t offset_of(const struct image *f, const ElfW(Ehdr) *h, ElfW(Addr) address)
+static size_t offset_of(const struct image *f, const ElfW(Ehdr) * h, ElfW(Addr) address)
 {
 	const ElfW(Phdr) *p = part(f, h->e_phoff, h->e_phnum * sizeof(*p));
 
 	for (size_t i = 0; p && i < h->e_phnum; i++)
-		if (p[i].p_type == PT_LOAD && address >= p[i].p_vaddr && address - p[i].p_vaddr < p[i].p_filesz)
+		if (p[i].p_type == PT_LOAD && address >= p[i].p_vaddr &&
+		    address - p[i].p_vaddr < p[i].p_filesz)
 			return address - p[i].p_vaddr + p[i].p_offset;
 	return SIZE_MAX;
 }
 
 /* The names for the dynamic linker, *n bytes; NULL: unreadable. */
-static const char *dynamic_names(const struct image *f, const ElfW(Ehdr) *h, size_t *n)
+static const char *dynamic_names(const struct image *f, const ElfW(Ehdr) * h, size_t *n)
 {
 	const ElfW(Phdr) *p = segment(f, h, PT_DYNAMIC);
 	const ElfW(Dyn) *d = p ? part(f, p->p_offset, p->p_filesz) : NULL;
@@ -95,7 +96,7 @@ static const char *dynamic_names(const struct image *f, const ElfW(Ehdr) *h, siz
 }
 
 /* Is it linked to glibc, and without a sanitizer? */
-static bool plain_names(const struct image *f, const ElfW(Ehdr) *h, bool *glibc)
+static bool plain_names(const struct image *f, const ElfW(Ehdr) * h, bool *glibc)
 {
 	size_t n;
 	const char *s = dynamic_names(f, h, &n), *end = s + n;
@@ -109,7 +110,7 @@ static bool plain_names(const struct image *f, const ElfW(Ehdr) *h, bool *glibc)
 	return s;
 }
 
-static bool defines_malloc(const ElfW(Sym) *symbols, size_t n, const char *names, size_t size)
+static bool defines_malloc(const ElfW(Sym) * symbols, size_t n, const char *names, size_t size)
 {
 	for (size_t i = 0; i < n; i++)
 		if (symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_name < size &&
@@ -119,13 +120,13 @@ static bool defines_malloc(const ElfW(Sym) *symbols, size_t n, const char *names
 }
 
 /* Its section headers; NULL: unreadable. They are a file's end, so they are missing if it is cut off. */
-static const ElfW(Shdr) *sections(const struct image *f, const ElfW(Ehdr) *h)
+static const ElfW(Shdr) * sections(const struct image *f, const ElfW(Ehdr) * h)
 {
 	return h->e_shnum ? part(f, h->e_shoff, h->e_shnum * sizeof(ElfW(Shdr))) : NULL;
 }
 
 /* No table of symbols has a malloc of the program's own. */
-static bool plain_malloc(const struct image *f, const ElfW(Ehdr) *h)
+static bool plain_malloc(const struct image *f, const ElfW(Ehdr) * h)
 {
 	const ElfW(Shdr) *s = sections(f, h);
 
@@ -153,7 +154,7 @@ static const char *base(const char *path)
 }
 
 /* Does it name a dynamic linker that isn't musl's? A dynamic linker itself names none. */
-static bool plain_interpreter(const struct image *f, const ElfW(Ehdr) *h)
+static bool plain_interpreter(const struct image *f, const ElfW(Ehdr) * h)
 {
 	const ElfW(Phdr) *p = segment(f, h, PT_INTERP);
 	const char *path = p ? strings(f, p->p_offset, p->p_filesz) : NULL;
