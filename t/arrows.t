@@ -44,7 +44,7 @@ ALLOWED = {
   "recording/format" => %w[shared/sys],
   "recording/writer" => %w[api memory recording/format shared/options shared/report shared/sys shared/text],
   "extension" => %w[api memory server/offers shared/report shared/sys],
-  "tools/launch" => %w[],
+  "tools/launch" => %w[shared/options shared/sys],
   "tools/attach" => %w[api shared/sys],
   "tools/replay" => %w[recording/format shared/sys]
 }.freeze

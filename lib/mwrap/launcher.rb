@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-require "shellwords"
 require_relative "version"
-require_relative "allocators"
 require_relative "executable"
 require_relative "linker"
-require_relative "moments"
-require_relative "options"
 
 module Mwrap
+  # most commands need none of these
+  %w[Allocators Moments Options].each { |name| autoload(name, File.join(__dir__, "#{name.downcase}.rb")) }
+
   # The work of lib/exe/mwrap. Not for use elsewhere: it execs or exits.
   class Launcher # :nodoc: all
     # One line on stderr, and the status to exit with.
@@ -92,6 +91,7 @@ module Mwrap
 
     # The command that shows mwrap(1). RubyGems doesn't install manuals where man looks.
     def manual
+      require "shellwords"
       page = File.join(File.dirname(@lib), "doc/mwrap.1")
       File.file?(page) ? "man #{page.shellescape}" : "man mwrap"
     end

@@ -4,7 +4,8 @@
  *
  * A process that becomes COMMAND must not have been Ruby's: Ruby clears the signal mask, forgets that
  * SIGCHLD was ignored, and opens closed descriptors 0 to 2. None of that can be seen later. So a child runs
- * Ruby. It says what to exec, and this process changes nothing of itself but its environment.
+ * Ruby. It says what to exec, and this process changes nothing of itself but its environment. Where there is
+ * nothing to be said, it finds the answer itself: plain.h.
  *
  * The answer, in lib/mwrap/launcher.rb: fields that end with a NUL. The first is the program's path. Then come
  * changes of the environment, NAME=VALUE or NAME to unset it, up to an empty field. The rest are COMMAND's words.
@@ -12,24 +13,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { FAILED = 2, NOT_EXECUTABLE = 126, NOT_FOUND = 127, SIGNALLED = 128 };
+#include "child.h"
+#include "plain.h"
 
-struct answer {
-	char *text;
-	size_t n;
+enum { FAILED = 2, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+/* What a child asks Ruby. */
+struct question {
+	pid_t asks;
+	char *script, **argv;
 };
 
 static const char *called; /* "mwrap" or "mwrapctl" */
+static bool without_gems; /* Ruby needs none: it finds the extension, and loads nothing that a user wants in it */
 
 /* Finds lib/exe/NAME beside the folder of this program, bin/NAME. */
 static bool find_script(char script[PATH_MAX])
@@ -47,6 +50,9 @@ static bool find_script(char script[PATH_MAX])
 	if (!slash)
 		return false;
 	*slash = 0;
+	if (!strcmp(called, "mwrap") && !getenv("RUBYOPT"))
+		without_gems = snprintf(script, PATH_MAX, "%s/lib/mwrap/mwrap_ext.so", self) < PATH_MAX &&
+			       !access(script, R_OK);
 	return snprintf(script, PATH_MAX, "%s/lib/exe/%s", self, called) < PATH_MAX;
 }
 
@@ -59,11 +65,12 @@ static int run_ruby(char *script, char **argv)
 
 	while (argv[n])
 		n++;
-	words = calloc(n + 2, sizeof(*words));
+	words = calloc(n + 3, sizeof(*words));
 	if (words) {
 		words[0] = (char[]){ "ruby" };
-		words[1] = script;
-		memcpy(words + 2, argv + 1, n * sizeof(*words)); /* and the NULL */
+		words[1] = (char[]){ "--disable=gems" };
+		words[1 + without_gems] = script;
+		memcpy(words + 2 + without_gems, argv + 1, n * sizeof(*words)); /* and the NULL */
 		execvp("ruby", words);
 	}
 	e = errno;
@@ -72,71 +79,25 @@ static int run_ruby(char *script, char **argv)
 	return e == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 }
 
-/* Moves a descriptor out of 0 to 2, which may be closed. */
-static int move_up(int fd)
+static int become_ruby(void *with, int to)
 {
-	int up = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-
-	close(fd);
-	return up;
-}
-
-static bool open_pipe(int fds[2])
-{
-	if (pipe2(fds, O_CLOEXEC))
-		return false;
-	fds[0] = move_up(fds[0]);
-	fds[1] = move_up(fds[1]);
-	if (fds[0] >= 0 && fds[1] >= 0)
-		return true;
-	close(fds[0]);
-	close(fds[1]);
-	return false;
-}
-
-/* In the child: Ruby is a child of this one again, since exec makes SIGCHLD the signal at a process's end. */
-static int ask_ruby(pid_t asks, int to, char *script, char **argv)
-{
+	const struct question *q = with;
 	char text[32];
-	int status;
-	pid_t ruby;
 
-	signal(SIGCHLD, SIG_DFL); /* else there is no status */
-	ruby = fork();
-	if (ruby < 0)
-		fprintf(stderr, "mwrap: ruby: can't be started: %s\n", strerror(errno));
-	if (ruby == 0) {
-		snprintf(text, sizeof(text), "%ld:%d", (long)asks, to);
-		if (setenv("MWRAP_LAUNCH", text, 1) || fcntl(to, F_SETFD, 0))
-			return FAILED;
-		return run_ruby(script, argv);
-	}
-	close(to);
-	if (ruby < 0 || waitpid(ruby, &status, 0) != ruby)
+	snprintf(text, sizeof(text), "%ld:%d", (long)q->asks, to);
+	if (setenv("MWRAP_LAUNCH", text, 1) || fcntl(to, F_SETFD, 0))
 		return FAILED;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALLED + WTERMSIG(status);
+	return run_ruby(q->script, q->argv);
 }
 
-static bool read_all(int fd, struct answer *a)
+static int ask_ruby(void *with, int to)
 {
-	size_t room = 0;
-	ssize_t n;
+	int status = child_becomes(become_ruby, with, to);
 
-	for (;;) {
-		if (a->n == room) {
-			char *more = realloc(a->text, room = room * 2 + 4096);
-
-			if (!more)
-				return false;
-			a->text = more;
-		}
-		n = read(fd, a->text + a->n, room - a->n);
-		if (n == 0)
-			return true;
-		if (n < 0 && errno != EINTR)
-			return false;
-		a->n += n > 0 ? (size_t)n : 0;
-	}
+	if (status >= 0)
+		return status;
+	fprintf(stderr, "mwrap: ruby: can't be started: %s\n", strerror(errno));
+	return FAILED;
 }
 
 static char *next_field(char *field)
@@ -157,7 +118,7 @@ static void change_environment(const char *field)
 }
 
 /* Returns only if it can't. */
-static int become(const struct answer *a)
+static int become(const struct said *a)
 {
 	char **words = calloc(a->n + 1, sizeof(*words)), *field = a->text, *end = a->text + a->n;
 	const char *path = field;
@@ -183,33 +144,20 @@ static int become(const struct answer *a)
 /* Asks Ruby what to become. *forked: it was asked, and the exit status is returned. */
 static int ask(char *script, char **argv, bool *forked)
 {
-	struct answer a = { 0 };
-	int fds[2], status;
-	pid_t me = getpid(), child;
-	bool read;
+	struct said a = { 0 };
+	struct question q = { getpid(), script, argv };
+	int status;
 
-	if (!open_pipe(fds))
+	*forked = child_says(ask_ruby, &q, &a, &status);
+	if (!*forked || status < 0)
 		return FAILED;
-	/* without a signal at its end, since a blocked SIGCHLD would stay pending */
-	child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-	if (child == 0)
-		_exit(ask_ruby(me, fds[1], script, argv));
-	close(fds[1]);
-	*forked = child > 0;
-	read = *forked && read_all(fds[0], &a);
-	close(fds[0]);
-	if (!*forked)
-		return FAILED;
-	if (waitpid(child, &status, __WALL) != child || !WIFEXITED(status))
-		return FAILED;
-	if (!read || WEXITSTATUS(status) || !a.n)
-		return WEXITSTATUS(status);
-	return become(&a);
+	return status || !a.n ? status : become(&a);
 }
 
 int main(int argc, char **argv)
 {
 	static char script[PATH_MAX];
+	struct said plain = { 0 };
 	bool forked = false;
 	int status;
 
@@ -217,6 +165,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "mwrap: its own folder: can't be found: mount /proc\n");
 		return FAILED;
 	}
+	if (!strcmp(called, "mwrap") && plain_answer(script, argv, &plain))
+		return become(&plain);
 	if (!strcmp(called, "mwrap") || (argc > 1 && !strcmp(argv[1], "record"))) {
 		status = ask(script, argv, &forked);
 		if (forked)

@@ -1,38 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "untracked.h"
 #include "shared/sys/libc.h"
+#include "shared/sys/sanitizer.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
 #include <string.h>
 
-static bool begins(const char *s, const char *with)
-{
-	return strncmp(s, with, strlen(with)) == 0;
-}
-
-/* gcc's or clang's runtime (libclang_rt.NAME-ARCH.so). UBSan's isn't: it leaves malloc alone. */
-static bool is_sanitizer(const char *file)
-{
-	static const char *const names[] = { "asan", "lsan", "tsan", "hwasan", "msan" };
-	const char *name = begins(file, "libclang_rt.") ? file + strlen("libclang_rt.") :
-			   begins(file, "lib")          ? file + strlen("lib") :
-							  "";
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		size_t n = strlen(names[i]);
-
-		if (begins(name, names[i]) && (name[n] == '.' || name[n] == '-' || name[n] == '_'))
-			return true;
-	}
-	return false;
-}
-
 /* A library of memcheck, helgrind, drd, dhat or massif; other tools have the core's only. */
 static bool is_valgrind(const char *file)
 {
-	return begins(file, "vgpreload_") && !begins(file, "vgpreload_core");
+	static const char preload[] = "vgpreload_", core[] = "vgpreload_core";
+
+	return !strncmp(file, preload, sizeof(preload) - 1) && strncmp(file, core, sizeof(core) - 1) != 0;
 }
 
 const char *mw_untracked_reason(void)
@@ -45,7 +26,7 @@ const char *mw_untracked_reason(void)
 
 		if (is_valgrind(file))
 			return "this program runs under valgrind: it runs untracked";
-		if (is_sanitizer(file))
+		if (mw_sanitizer_library(file))
 			return sanitizer;
 	}
 	/* a sanitizer linked into the program itself; UBSan's runtime lacks this function */
