@@ -16,7 +16,8 @@ enum {
 	CANDIDATES = 8, /* whose course is looked at */
 	LITTLE = 200, /* of the growth */
 	LATE_SECONDS = 60, /* that it must be still, at least */
-	LATE_PART = 8      /* and so much of the time that is told of */
+	LATE_PART = 8,     /* and so much of the time that is told of */
+	FELL_PART = 4      /* of what is told to have grown: if it falls by so much, it doesn't grow */
 };
 
 /* The highest value so far, when it came, and the longest time that it took for a new one, higher by a little at least. */
@@ -83,6 +84,40 @@ bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l,
 		if (set->v[i].location_len == at->len && !memcmp(set->v[i].location, at->location, at->len))
 			return mw_curve_stopped(e, l, &set->v[i], since, at->change);
 	return false;
+}
+
+/* Fills t[] and v[] with the series of what is told to grow. */
+static size_t series_of(const struct mw_look *l, const struct mw_accused *a)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+
+	if (!a->len)
+		return mw_look_series(l, a->part);
+	for (size_t i = 0; set && i < set->n; i++)
+		if (set->v[i].location_len == a->len &&
+		    !memcmp(set->v[i].location, a->location, a->len))
+			return mw_look_curve(l, &set->v[i]);
+	return 0;
+}
+
+bool mw_accused_stopped(const struct mw_evidence *e, const struct mw_look *looks, size_t n)
+{
+	const struct mw_accused *a = e->accused;
+	const struct mw_look *l = &looks[n - 1];
+	double gain, to = l->scale->to;
+	struct records r;
+	size_t len;
+
+	if (!a || a->part == MW_PART_RSS)
+		return false;
+	for (size_t i = n; i--;)
+		if (looks[i].scale->from <= a->since)
+			l = &looks[i];
+	gain = a->rate * (to - a->since);
+	len = series_of(l, a);
+	r = records_of(l, len, a->since, gain / LITTLE);
+	return a->doubled || r.v - mw_look_last(l, len) > gain / FELL_PART ||
+	       stopped(l, len, &r, a->since, a->rate);
 }
 
 bool mw_next_line(const struct mw_evidence *e, struct mw_look *l)
