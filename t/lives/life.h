@@ -45,8 +45,9 @@ struct line {
 	double base;  /* bytes that it keeps from the start on */
 	double churn; /* bytes of garbage a second, at a load of 1 */
 	double ages;  /* of that, the part that becomes old before it is garbage: 0 to 1 */
-	double dropped; /* bytes that were kept, and aren't any more; the oldest go first */
-	float *live_then, *kept_then, *dropped_then; /* each STEP seconds; kept with lost */
+	double dropped; /* bytes that were kept, and aren't any more */
+	double dropped_born; /* what went last was born then, or later */
+	float *live_then, *kept_then, *dropped_then, *born_then; /* each STEP seconds; kept with lost */
 };
 
 /* Ruby's collector. All zero: there is no Ruby. */

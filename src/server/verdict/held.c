@@ -9,7 +9,10 @@
 
 #define UNKNOWN __builtin_nan("")
 
-enum { APART = 120 }; /* seconds between two proofs that are compared */
+enum {
+	APART = 120, /* seconds between two proofs that are compared */
+	BLOCKS_LEAST = 16 /* a few that grow are young again and again */
+};
 
 bool mw_helds_add(struct mw_helds *all, const struct mw_held *held)
 {
@@ -105,6 +108,22 @@ double mw_held_rate(const struct mw_helds *all, const char *location, size_t len
 	return one ? (stays(last) - stays(one)) / (last->t - one->t) : UNKNOWN;
 }
 
+bool mw_held_turns_over(const struct mw_helds *all, const char *location, size_t len)
+{
+	const struct mw_held *last = mw_held_last(all, location, len), *one = NULL;
+
+	for (size_t i = 0; last && i < MW_HELDS; i++) {
+		const struct mw_held *h = &all->v[i];
+
+		if (is_of(h, location, len) && h->t <= last->old_t && (!one || h->t > one->t))
+			one = h;
+	}
+	if (!one || last->blocks < BLOCKS_LEAST || stays(one) < MW_HELD_GROWN)
+		return false;
+	return last->old_kept < stays(one) / 2 &&
+	       !(one->old_t == one->old_t && last->old_kept > one->old_kept * 1.1 + MW_HELD_GROWN);
+}
+
 bool mw_held_unclear(const struct mw_helds *all, const char *location, size_t len, double since)
 {
 	const struct mw_held *last = mw_held_last(all, location, len);
@@ -119,6 +138,8 @@ double mw_held_share(const struct mw_helds *all, const char *location, size_t le
 
 	if (!last || last->t < since || mw_held_unclear(all, location, len, since))
 		return UNKNOWN;
+	if (mw_held_turns_over(all, location, len))
+		return 0;
 	grown = all_of(last) - then;
 	one = before(all, last, since, APART);
 	if (!one)

@@ -229,7 +229,8 @@ static double stays_of(const struct mw_evidence *e, const struct mw_look *l, con
 	size_t n = mw_look_curve(l, c);
 	double then = mw_look_value_at(l, n, since), now = mw_look_last(l, n);
 
-	if (!last || last->t < since || has_stopped(l, n, last, since, then == then ? then : 0))
+	if (!last || last->t < since || mw_held_turns_over(e->held, c->location, c->location_len) ||
+	    has_stopped(l, n, last, since, then == then ? then : 0))
 		return UNKNOWN;
 	return ((double)(last->kept + last->lost) - then) / mw_larger(now - then, 1);
 }
