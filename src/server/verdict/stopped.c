@@ -10,6 +10,7 @@
 #include "judge.h"
 
 #define STEPS 2.0 /* as long as the longest time between two: the next one is overdue */
+#define HALF_LEAST 0.1 /* of all growth: so much came in the second half of the time */
 #define LATE_LEAST 0.3 /* of what the growth before would have given since */
 
 enum {
@@ -53,6 +54,14 @@ static double highest(const struct mw_look *l, size_t n, double from, double to)
 	return most;
 }
 
+/* The rise of the highest in the last seconds. */
+static double rise_late(const struct mw_look *l, size_t n, double since, double late)
+{
+	double to = l->scale->to;
+
+	return highest(l, n, since, to) - highest(l, n, since, to - late);
+}
+
 /* What comes in steps may be between two. What comes and goes has highs of any height, so it must miss them for longer. */
 static bool stopped(const struct mw_look *l, size_t n, const struct records *r, double since, double rate)
 {
@@ -60,8 +69,9 @@ static bool stopped(const struct mw_look *l, size_t n, const struct records *r, 
 
 	if (mw_proof_fell(l->v, n, l->least))
 		late *= 2;
-	return to - since >= 1.5 * late && to - r->t >= STEPS * r->gap &&
-	       highest(l, n, since, to) - highest(l, n, since, to - late) < rate * late * LATE_LEAST;
+	return (to - since >= 1.5 * late && to - r->t >= STEPS * r->gap &&
+		rise_late(l, n, since, late) < rate * late * LATE_LEAST) ||
+	       rise_late(l, n, since, (to - since) / 2) < rate * (to - since) * HALF_LEAST;
 }
 
 bool mw_curve_stopped(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
