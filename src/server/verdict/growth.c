@@ -229,17 +229,14 @@ void mw_judge_filled(struct mw_verdict *v, const struct mw_evidence *e, const st
 	v->rate = 0;
 }
 
-/* RSS had room for most of it, and no major collection has left it: it may have been so before. */
+/* No major collection has left most of it. RSS tells then whether it is new. */
 static bool may_be_garbage(const struct mw_look *l, double change)
 {
-	double to = l->scale->to, from = to - MW_EXPLODES_SECONDS, left, at;
+	double to = l->scale->to, left, at;
 	size_t n = mw_look_series(l, MW_PART_LIVE);
 
-	left = mw_proof_left(l->scale, l->t, l->v, n, from, to, &at);
-	if (left >= mw_look_last(l, n) - change / 2)
-		return false;
-	n = mw_look_series(l, MW_PART_RSS);
-	return mw_trend_difference(l->t, l->v, n, from, to) < change / 2;
+	left = mw_proof_left(l->scale, l->t, l->v, n, to - MW_EXPLODES_SECONDS, to, &at);
+	return !(left >= mw_look_last(l, n) - change / 2);
 }
 
 bool mw_judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)

@@ -96,6 +96,17 @@ bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l,
 	return false;
 }
 
+double mw_line_late(const struct mw_look *l, const struct mw_verdict_location *at, double from)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+
+	for (size_t i = 0; set && i < set->n; i++)
+		if (set->v[i].location_len == at->len && !memcmp(set->v[i].location, at->location, at->len))
+			return rise_late(l, mw_look_curve(l, &set->v[i]), l->scale->from,
+					 l->scale->to - from);
+	return at->change;
+}
+
 /* Fills t[] and v[] with the series of what is told to grow. */
 static size_t series_of(const struct mw_look *l, const struct mw_accused *a)
 {

@@ -2,6 +2,7 @@
 /* suspect.c - what proofs say of a verdict, and whom a proof should look at. See judge.h. */
 #include "judge.h"
 
+enum { LATE_PART = 3 /* of the time that is told of */ };
 #define KEPT_LITTLE 0.25 /* of a line's growth: it isn't accused */
 
 /* How much of its growth a line keeps, as far as proofs know; 0: it has stopped. */
@@ -9,8 +10,12 @@ static double kept_by(const struct mw_verdict *v, const struct mw_evidence *e, c
 		      const struct mw_verdict_location *at)
 {
 	double share = mw_kept_at(e, l, at->location, at->len, v->since);
+	double late = mw_line_late(l, at, v->to - (v->to - v->since) / LATE_PART) * LATE_PART;
 
-	return mw_line_stopped(e, l, at, v->since) ? 0 : at->change * (share == share ? share : 1);
+	/* what has slowed down counts by what it gains now */
+	return mw_line_stopped(e, l, at, v->since) ? 0 :
+						     (late < at->change ? late : at->change) *
+							     (share == share ? share : 1);
 }
 
 /* Those come first that keep most of what they grew by, and still grow. */
