@@ -88,10 +88,10 @@ double mw_held_part(const struct mw_held *h)
 	return h && all_of(h) > 0 ? stays(h) / all_of(h) : UNKNOWN;
 }
 
-/* By the last proof alone: the less of what is kept of all, and of what is old. */
-static double share_of_one(const struct mw_held *last, double since, double then, double grown)
+/* The less of what is kept of all, and of what is old: a cache lets go of that first. */
+static double with_old(double of_all, const struct mw_held *last, double since, double then)
 {
-	double of_all = share(stays(last) - then, grown), of_old;
+	double of_old, grown = all_of(last) - then;
 
 	/* nearly all is kept: then its age says nothing; a block that grows is young again and again */
 	if (of_all >= 0.8 || !(last->old_t >= since) || last->old_bytes - then < grown / 8)
@@ -143,7 +143,11 @@ double mw_held_share(const struct mw_helds *all, const char *location, size_t le
 	grown = all_of(last) - then;
 	one = before(all, last, since, APART);
 	if (!one)
-		return grown < MW_HELD_GROWN ? UNKNOWN : share_of_one(last, since, then, grown);
+		return grown < MW_HELD_GROWN ?
+			       UNKNOWN :
+			       with_old(share(stays(last) - then, grown), last, since, then);
 	lately = all_of(last) - all_of(one);
-	return lately < MW_HELD_GROWN ? 0 : share(stays(last) - stays(one), lately);
+	return lately < MW_HELD_GROWN ?
+		       0 :
+		       with_old(share(stays(last) - stays(one), lately), last, since, then);
 }

@@ -79,10 +79,12 @@ bool mw_curve_stopped(const struct mw_evidence *e, const struct mw_look *l, cons
 {
 	size_t n = mw_look_curve(l, c);
 	struct records r = records_of(l, n, since, gain / LITTLE);
-	double rate = gain / mw_larger(l->scale->to - since, 1);
+	double lasts = mw_larger(l->scale->to - since, 1), rate = gain / lasts, apart = STEPS * r.gap;
 
+	/* proofs of a third of the time know more than gaps, which garbage makes, too */
+	apart = apart < lasts / 3 ? apart : lasts / 3;
 	return stopped(l, n, &r, since, rate) ||
-	       mw_held_rate(e->held, c->location, c->location_len, STEPS * r.gap) < rate * LATE_LEAST;
+	       mw_held_rate(e->held, c->location, c->location_len, apart) < rate * LATE_LEAST;
 }
 
 bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l,

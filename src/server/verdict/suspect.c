@@ -3,6 +3,7 @@
 #include "judge.h"
 
 enum { LATE_PART = 3 /* of the time that is told of */ };
+#define TOP_LEAST 0.1 /* of the growth: a line with less of it isn't the reason */
 #define KEPT_LITTLE 0.25 /* of a line's growth: it isn't accused */
 
 /* How much of its growth a line keeps, as far as proofs know; 0: it has stopped. */
@@ -25,7 +26,7 @@ static void order_by_kept(struct mw_verdict *v, const struct mw_evidence *e, con
 
 	for (size_t i = 0; i < v->n; i++) {
 		struct mw_verdict_location x = v->locations[i];
-		double by = kept_by(v, e, l, &x);
+		double by = x.share < TOP_LEAST ? 0 : kept_by(v, e, l, &x);
 		size_t at = i;
 
 		for (; at && kept[at - 1] < by; at--) {
