@@ -47,7 +47,8 @@ static bool explains_little(const struct mw_verdict *v, const struct mw_look *l,
 		[MW_PART_HEAP] = 0.2, [MW_PART_FREE] = 0.4, [MW_PART_ANON] = 0.3
 	};
 
-	double share = mw_larger(least[part], 0.17);
+	/* what rises by itself is told, unless it is next to nothing beside the rest */
+	double share = v->rate_of == part ? 0.1 : mw_larger(least[part], 0.17);
 
 	return v->moved[part] < v->moved[MW_PART_RSS] * share &&
 	       mw_look_moved(l, part, v->since, mw_trend_change) <
