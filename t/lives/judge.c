@@ -302,8 +302,9 @@ static void note_truth(const struct play *p, const struct mw_verdict *v, struct 
 	if (heaviest(p, &late, true, &which) > 0 && which >= 0) {
 		unsigned right = right_kinds(&p->life.parts[which]);
 
-		m->is = right & (1u << v->kind) ? v->kind : (enum mw_verdict_kind)__builtin_ctz(
-								p->life.parts[which].right);
+		m->is = right & (1u << v->kind) ?
+				v->kind :
+				(enum mw_verdict_kind)__builtin_ctz(p->life.parts[which].right);
 	}
 	if (line)
 		m->names = line->part == which ? NAMES_ITS_LINE : NAMES_ANOTHER;

@@ -233,21 +233,24 @@ static bool taken_back(double rate_then, double fell)
 	memcpy(told.location, name, sizeof(name) - 1);
 	for (int i = 0; i < N; i++) {
 		double after = i * STEP > STOPS ? i * STEP - STOPS : 0;
-		uint32_t kib = (uint32_t)(10 * (i * STEP - after) + rate_then * after - (after > 0 ? fell : 0));
+		uint32_t kib =
+			(uint32_t)(10 * (i * STEP - after) + rate_then * after - (after > 0 ? fell : 0));
 
 		t[i] = (uint32_t)(i * STEP);
 		bytes[i] = kib * 1024ull;
-		points[i] = (struct mw_point){ .t = t[i],
-					       .rss = 60000,
-					       .live = kib,
-					       .heap = MW_KIB_UNKNOWN,
-					       .free = MW_KIB_UNKNOWN,
-					       .anon = MW_KIB_UNKNOWN,
-					       .files = MW_KIB_UNKNOWN,
-					       .stacks = MW_KIB_UNKNOWN,
-					       .majors = MW_KIB_UNKNOWN,
-					       .threads = MW_KIB_UNKNOWN,
-					       .fds = MW_KIB_UNKNOWN };
+		points[i] = (struct mw_point){
+			.t = t[i],
+			.rss = 60000,
+			.live = kib,
+			.heap = MW_KIB_UNKNOWN,
+			.free = MW_KIB_UNKNOWN,
+			.anon = MW_KIB_UNKNOWN,
+			.files = MW_KIB_UNKNOWN,
+			.stacks = MW_KIB_UNKNOWN,
+			.majors = MW_KIB_UNKNOWN,
+			.threads = MW_KIB_UNKNOWN,
+			.fds = MW_KIB_UNKNOWN
+		};
 	}
 	assert_int_equal(mw_verdict_make(&v, &e), 0);
 	return v.at_once && !v.growing;

@@ -23,10 +23,9 @@ static void accuse(struct mw_accused *a, const struct mw_verdict *v)
 	const struct mw_verdict_location *at = v->n ? &v->locations[0] : NULL;
 	bool by_line = v->kind == MW_VERDICT_GROWS && at && at->len <= sizeof(a->location);
 
-	*a = (struct mw_accused){ .part = v->part,
-				  .since = v->since,
-				  .doubled = v->doubled,
-				  .len = by_line ? at->len : 0 };
+	*a = (struct mw_accused){
+		.part = v->part, .since = v->since, .doubled = v->doubled, .len = by_line ? at->len : 0
+	};
 	a->rate = (by_line ? at->change : v->moved[v->part]) / mw_larger(v->to - v->since, 1);
 	if (by_line)
 		memcpy(a->location, at->location, at->len);

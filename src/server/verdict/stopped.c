@@ -117,8 +117,7 @@ static size_t series_of(const struct mw_look *l, const struct mw_accused *a)
 	if (!a->len)
 		return mw_look_series(l, a->part);
 	for (size_t i = 0; set && i < set->n; i++)
-		if (set->v[i].location_len == a->len &&
-		    !memcmp(set->v[i].location, a->location, a->len))
+		if (set->v[i].location_len == a->len && !memcmp(set->v[i].location, a->location, a->len))
 			return mw_look_curve(l, &set->v[i]);
 	return 0;
 }

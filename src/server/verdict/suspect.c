@@ -13,10 +13,10 @@ static double kept_by(const struct mw_verdict *v, const struct mw_evidence *e, c
 	double share = mw_kept_at(e, l, at->location, at->len, v->since);
 	double late = mw_line_late(l, at, v->to - (v->to - v->since) / LATE_PART) * LATE_PART;
 
+	if (mw_line_stopped(e, l, at, v->since))
+		return 0;
 	/* what has slowed down counts by what it gains now */
-	return mw_line_stopped(e, l, at, v->since) ? 0 :
-						     (late < at->change ? late : at->change) *
-							     (share == share ? share : 1);
+	return (late < at->change ? late : at->change) * (share == share ? share : 1);
 }
 
 /* Those come first that keep most of what they grew by, and still grow. */

@@ -394,7 +394,8 @@ static void explodes(struct mw_buf *b, const struct mw_verdict *v)
 		mw_verdict_short(b, &v->locations[0]);
 	}
 	/* else it would be told of live memory */
-	if (v->part == MW_PART_RSS && mw_known(v->now[MW_PART_HEAP]) && v->moved[MW_PART_LIVE] > v->change / 2)
+	if (v->part == MW_PART_RSS && mw_known(v->now[MW_PART_HEAP]) &&
+	    v->moved[MW_PART_LIVE] > v->change / 2)
 		mw_buf_str(b, "; it may be garbage, which the next major collection frees");
 }
 
