@@ -434,7 +434,7 @@ class VerdictTest < Minitest::Test
     at = scene.path("forked_child.sock")
     v = eventually("the child by its number") { JSON.parse(scene.body("/#{scene.child}/verdict.json", at: at)).then { |x| x if x["kind"] == "grows" } }
     assert_equal "app.rb:4", v["at_text"]
-    assert_match(/\ALive memory grows by .* at app\.rb:4(, kept by BOOT, an Array)?\.\n/, scene.body("/#{scene.child}/verdict", at: at).force_encoding("UTF-8"))
+    assert_match(/\ALive memory grows by .* at app\.rb:4(, kept by BOOT, an Array)?(; it explains .*)?\.\n/, scene.body("/#{scene.child}/verdict", at: at).force_encoding("UTF-8"))
     parent = JSON.parse(scene.body("/verdict.json", at: at))
     assert_equal ["flat", nil], parent.values_at("kind", "at"), "#{parent["sentence"]}\n#{scene.body("/history.json", at: at)}"
     assert_operator v["since"], :>=, JSON.parse(scene.body("/#{scene.child}/history.json", at: at))["fine"]["t"].first
@@ -465,7 +465,7 @@ class VerdictTest < Minitest::Test
     assert_equal [named[0]["pid"], "grows", named[0]["rate_bytes_per_minute"]], all.values_at("pid", "kind", "rate_bytes_per_minute")
     amount = /[\d.]+ [KM]B/
     first, *others = named.map { |p| p["pid"] }
-    assert_match(/\A5 of 6 processes grow\. Process #{first}: Live memory grows by #{amount} a minute .* at app\.rb:3(, kept by a variable of a Thread, an Array)?\. Process #{others[0]} /, all["sentence"])
+    assert_match(/\A5 of 6 processes grow\. Process #{first}: Live memory grows by #{amount} a minute .* at app\.rb:3(, kept by a variable of a Thread, an Array)?(; it explains .*)?\. Process #{others[0]} /, all["sentence"])
     assert_match(/ grows by #{amount} a minute, #{others[1]} by #{amount}, #{others[2]} by #{amount}, and 1 more\.\z/, all["sentence"])
   end
 
@@ -480,7 +480,7 @@ class VerdictTest < Minitest::Test
   def test_behind_rack
     v = eventually("its verdict") { JSON.parse(scene.rack.get("/verdict.json").body).then { |x| x if x["kind"] == "grows" } }
     assert_equal [MEMBERS, "leak.rb:7", "/srv/leak.rb:7"], [v.keys, *v.values_at("at_text", "at")]
-    assert_match(/\ALive memory grows by .* at leak\.rb:7\. No proof says what is kept: mwrap's own server doesn't run here\.\nThat line's page/, scene.rack.get("/verdict?from=30").body.force_encoding("UTF-8"))
+    assert_match(/\ALive memory grows by .* at leak\.rb:7(; it explains .*)?\. No proof says what is kept: mwrap's own server doesn't run here\.\nThat line's page/, scene.rack.get("/verdict?from=30").body.force_encoding("UTF-8"))
     assert_equal 400, scene.rack.get("/verdict?range=2h").status
   end
 
