@@ -66,12 +66,13 @@ static double rise_late(const struct mw_look *l, size_t n, double since, double 
 static bool stopped(const struct mw_look *l, size_t n, const struct records *r, double since, double rate)
 {
 	double to = l->scale->to, late = mw_larger(LATE_SECONDS, (to - since) / LATE_PART);
+	bool fell = mw_proof_fell(l->v, n, l->least);
 
-	if (mw_proof_fell(l->v, n, l->least))
+	if (fell)
 		late *= 2;
 	return (to - since >= 1.5 * late && to - r->t >= STEPS * r->gap &&
 		rise_late(l, n, since, late) < rate * late * LATE_LEAST) ||
-	       rise_late(l, n, since, (to - since) / 2) < rate * (to - since) * HALF_LEAST;
+	       (!fell && rise_late(l, n, since, (to - since) / 2) < rate * (to - since) * HALF_LEAST);
 }
 
 bool mw_curve_stopped(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,

@@ -23,10 +23,12 @@ static double kept_by(const struct mw_verdict *v, const struct mw_evidence *e, c
 static void order_by_kept(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
 	double kept[MW_VERDICT_LOCATIONS];
+	/* of a file's many lines, or a gem's, each may have little */
+	double least = v->file.share >= 0.5 || v->gem.share >= 0.5 ? 0 : TOP_LEAST;
 
 	for (size_t i = 0; i < v->n; i++) {
 		struct mw_verdict_location x = v->locations[i];
-		double by = x.share < TOP_LEAST ? 0 : kept_by(v, e, l, &x);
+		double by = x.share < least ? 0 : kept_by(v, e, l, &x);
 		size_t at = i;
 
 		for (; at && kept[at - 1] < by; at--) {
