@@ -14,7 +14,7 @@ class PageTest < Minitest::Test
     assert_equal LEAK, locations.first
     @server.tick(20)
     wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
-    verdict_is(/\AGrows by .* 91 % of that at redcarpet\.rb:51\.\z/)
+    verdict_is(/\AGrows by .* 91 % of that at redcarpet\.rb:51; it explains 96 % of RSS's growth\.\z/)
     assert_equal "true", js("document.querySelector('.verdict').dataset.growing")
     assert_match(/\d+ locations/, text(".toolbar .summary"))
     assert_includes text(".process"), "pid 4711"

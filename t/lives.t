@@ -13,9 +13,9 @@ PROGRAM = "#{BUILT}/lives/lives"
 
 # Limits, as they were reached; a few lives by any day's seed say less than many of one.
 # The aim is 1 false accusation in 1,000 sentences, the right kind in 99 % of lives, and the right line in 97 %.
-MOST = { "false_in_1000" => [8.5, 23], "missed_percent" => [2.9, 4.5], "wrong_kind_percent" => [0.95, 2], "wrong_line_percent" => [0.3, 1.2],
+MOST = { "false_in_1000" => [4.5, 23], "missed_percent" => [2.9, 4.5], "wrong_kind_percent" => [0.95, 2], "wrong_line_percent" => [0.3, 1.2],
          "flat_over_rise_percent" => [0.15, 0.6], "flaps_an_hour" => [2, 2.8] }.freeze
-LEAST = { "right_kind_percent" => [74, 62], "right_line_percent" => [73.5, 60], "known_percent" => [53, 40] }.freeze
+LEAST = { "right_kind_percent" => [77, 62], "right_line_percent" => [77, 60], "known_percent" => [53, 40] }.freeze
 
 def play(*options)
   r = run(PROGRAM, "-t", *options, dir: ROOT, limit: 300)

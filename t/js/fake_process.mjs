@@ -154,7 +154,7 @@ export class Process {
 		const change = leak ? this.bytesAt(leak, to) - this.bytesAt(leak, from) : 0;
 		const kind = this.says || (this.paused ? "paused" : this.leaking && leak ? "grows" : "flat");
 		const part = (name) => ({ now: this.sample(to, this.live)[name], change });
-		const text = { grows: `Grows by ${(change / MB * 60 / Math.max(1, to - from)).toFixed(2)} MB a minute${chosen ? ` over ${to - from} s` : ", on all scales"}: 96 % of RSS's growth, 91 % of that at redcarpet.rb:51.`,
+		const text = { grows: `Grows by ${(change / MB * 60 / Math.max(1, to - from)).toFixed(2)} MB a minute${chosen ? ` over ${to - from} s` : ", on all scales"}, 91 % of that at redcarpet.rb:51; it explains 96 % of RSS's growth.`,
 			flat: "Nothing grows: flat for 3 hours.", paused: "Tracking is paused: allocations now aren't counted." }[kind] || `It is ${kind}.`;
 		const at = kind === "grows" ? LEAK : null;
 		return { start: this.start, now: this.t, unix: this.unix0 + this.t, kind, growing: kind === "grows", sentence: text, next: kind === "grows" ? "Look at what redcarpet.rb:51 keeps." : "",

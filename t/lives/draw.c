@@ -93,6 +93,7 @@ struct line *life_line(struct life *l, struct part *part, const char *file, bool
 			       .collects = ruby,
 			       .live_then = calloc(LIFE_MAX / STEP + 2, sizeof(float)),
 			       .dropped_then = calloc(LIFE_MAX / STEP + 2, sizeof(float)),
+			       .born_then = calloc(LIFE_MAX / STEP + 2, sizeof(float)),
 			       .kept_then = calloc(LIFE_MAX / STEP + 2, sizeof(float)) };
 	if (ruby)
 		line->slots = 40 / line->block;
@@ -297,6 +298,7 @@ void life_free(struct life *l)
 		free(l->lines[i].live_then);
 		free(l->lines[i].kept_then);
 		free(l->lines[i].dropped_then);
+		free(l->lines[i].born_then);
 	}
 	for (size_t i = 0; i < l->parts_n; i++) {
 		free(l->parts[i].grown_then);

@@ -291,6 +291,25 @@ static uint32_t truth_at(const struct play *p, double t)
 	return truth;
 }
 
+/* For the matrix: what is so, whatever is said. */
+static void note_truth(const struct play *p, const struct mw_verdict *v, struct moment *m)
+{
+	struct window late = { fmax(m->t - 300, 0), m->t, fmax(m->t - 90, 0) };
+	const struct line *line = names_line(v) ? line_of(&p->life, &v->locations[0]) : NULL;
+	int which = -1;
+
+	m->is = MW_VERDICT_KINDS_N;
+	if (heaviest(p, &late, true, &which) > 0 && which >= 0) {
+		unsigned right = right_kinds(&p->life.parts[which]);
+
+		m->is = right & (1u << v->kind) ?
+				v->kind :
+				(enum mw_verdict_kind)__builtin_ctz(p->life.parts[which].right);
+	}
+	if (line)
+		m->names = line->part == which ? NAMES_ITS_LINE : NAMES_ANOTHER;
+}
+
 void judge_moment(const struct play *p, const struct mw_verdict *v, struct moment *m)
 {
 	struct window w = window_of(&p->life, v, m->t);
@@ -300,6 +319,7 @@ void judge_moment(const struct play *p, const struct mw_verdict *v, struct momen
 	m->majors = p->life.gc.majors;
 	for (size_t i = 0; i < p->life.parts_n; i++)
 		m->known |= is_known(p, &p->life.parts[i], m->t);
+	note_truth(p, v, m);
 	if (v->growing)
 		judge_growing(p, v, &w, m);
 	else

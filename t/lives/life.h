@@ -45,17 +45,18 @@ struct line {
 	double base;  /* bytes that it keeps from the start on */
 	double churn; /* bytes of garbage a second, at a load of 1 */
 	double ages;  /* of that, the part that becomes old before it is garbage: 0 to 1 */
-	double dropped; /* bytes that were kept, and aren't any more; the oldest go first */
-	float *live_then, *kept_then, *dropped_then; /* each STEP seconds; kept with lost */
+	double dropped; /* bytes that were kept, and aren't any more */
+	double dropped_born; /* what went last was born then, or later */
+	float *live_then, *kept_then, *dropped_then, *born_then; /* each STEP seconds; kept with lost */
 };
 
 /* Ruby's collector. All zero: there is no Ruby. */
 struct gc {
 	bool ruby;
 	double off_from, off_until; /* GC.disable */
-	double manual_every;        /* GC.start; 0: nobody calls it */
-	double old_share;           /* of what is garbage soon, that Ruby counts as old */
-	double compacts_every;      /* GC.compact; 0: never */
+	double manual_every; /* GC.start; 0: nobody calls it */
+	double old_share; /* of what is garbage soon, that Ruby counts as old */
+	double compacts_every; /* GC.compact; 0: never */
 	double malloc_max, old_max; /* where the limits end: RUBY_GC_MALLOC_LIMIT_MAX and its like */
 	double malloc_inc, malloc_limit, old_inc, old_limit;
 	bool wants_major;
@@ -69,13 +70,13 @@ struct gc {
 /* The parts of a moment's RSS, beside the lines. */
 struct memory {
 	bool glibc;
-	double boot;         /* seconds */
-	double objects;      /* in Ruby's heap from the start on, without memory of malloc */
-	double fragments;    /* of the arenas, that live memory can't fill: 0 to 1 */
-	double gives;        /* of what is freed at once, that malloc gives back: 0 to 1 */
+	double boot; /* seconds */
+	double objects; /* in Ruby's heap from the start on, without memory of malloc */
+	double fragments; /* of the arenas, that live memory can't fill: 0 to 1 */
+	double gives; /* of what is freed at once, that malloc gives back: 0 to 1 */
 	double arenas, used; /* resident, and live in them */
-	double wasted;       /* of the arenas, for good */
-	double decay;        /* of what is free in them, that goes back each second: 0 to 1 */
+	double wasted; /* of the arenas, for good */
+	double decay; /* of what is free in them, that goes back each second: 0 to 1 */
 	double anon, files, stacks, tracker;
 	double threads, fds;
 	double noise, drift;
@@ -95,7 +96,7 @@ struct load {
 struct part;
 struct part_kind {
 	const char *name;
-	double weight;  /* how often it is drawn */
+	double weight; /* how often it is drawn */
 	unsigned right; /* the kinds of verdict that are right while it grows; 0: none is, nothing is kept */
 	/*
 	 * LEAKS: it should be told. FILLS: it may be told while it goes on, since nobody can know that it will end.

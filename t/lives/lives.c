@@ -2,16 +2,12 @@
 /*
  * lives.c - plays made-up lives, and prints how right the verdicts about them are.
  *
- *	lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-o] [-f | -a]
+ *	lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-m] [-o] [-e] [-f | -a]
  *
  * -l: one life alone, sentence by sentence. -p: only lives that have the part. -w: how many of the worst are
- * printed. -o: with samples of Ruby's objects. -t: the totals alone, a name and a number each line. -f, -a: in the verdict's place one that always says that
-			break;
- *	lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-e] [-f | -a]
- *
- * -l: one life alone, sentence by sentence. -p: only lives that have the part. -w: how many of the worst are
- * printed. -t: the totals alone, a name and a number each line. -e: each wrong sentence, a line each. -f, -a: in the verdict's place one that always says that
- * nothing grows, or always accuses the largest line.
+ * printed. -t: the totals alone, a name and a number each line. -m: the kind that is by the kind that is said.
+ * -o: with samples of Ruby's objects. -e: each wrong sentence, a line each. -f, -a: in the verdict's place one that
+ * always says that nothing grows, or always accuses the largest line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +23,13 @@ struct asked {
 	uint64_t n, seed, life;
 	const char *part;
 	size_t worst;
-	bool one, totals, each;
+	bool one, totals, matrix, each;
 };
 
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-o] [-e] [-f | -a]\n");
+		"usage: lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-m] [-o] [-e] [-f | -a]\n");
 	return 2;
 }
 
@@ -42,7 +38,7 @@ static int read_options(struct asked *a, int argc, char **argv)
 	int c;
 
 	*a = (struct asked){ .n = 500, .seed = 1, .worst = 12 };
-	while ((c = getopt(argc, argv, "n:s:l:p:w:toefa")) != -1)
+	while ((c = getopt(argc, argv, "n:s:l:p:w:tmoefa")) != -1)
 		switch (c) {
 		case 'n':
 			a->n = strtoull(optarg, NULL, 10);
@@ -62,6 +58,9 @@ static int read_options(struct asked *a, int argc, char **argv)
 			break;
 		case 't':
 			a->totals = true;
+			break;
+		case 'm':
+			a->matrix = true;
 			break;
 		case 'o':
 			objects_on = true;
@@ -86,6 +85,7 @@ static void play_all(const struct asked *a)
 	for (uint64_t i = 0; i < a->n; i++) {
 		play_life(&play, a->seed, i, a->part);
 		table_add(&play);
+		matrix_add(&play);
 		if (a->each)
 			table_print_wrong(&play);
 		play_free(&play);
@@ -113,8 +113,10 @@ int main(int argc, char **argv)
 	play_all(&a);
 	if (a.totals)
 		table_print_totals();
-	else
+	else if (!a.matrix)
 		table_print(a.worst);
+	if (a.matrix)
+		matrix_print();
 	objects_print();
 	printf("# %.1f s of CPU\n", (double)clock() / CLOCKS_PER_SEC);
 	return 0;

@@ -134,7 +134,8 @@ static void ask(struct play *p, double t)
 		.curves = read_curves,
 		.held = &p->helds,
 		.no_proof = p->life.proves ? NULL : "proofs are off",
-		.gc_disabled = p->gc_disabled
+		.gc_disabled = p->gc_disabled,
+		.accused = &p->steady.accused
 	};
 	struct mw_evidence e;
 	struct mw_verdict v;

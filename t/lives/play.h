@@ -35,6 +35,8 @@ struct moment {
 	int blamed;    /* the part by which it went wrong; -1: none */
 	uint32_t truth; /* changes when what is true does */
 	uint32_t majors; /* collections up to then */
+	enum mw_verdict_kind is; /* what grows most of all that can be known; KINDS_N: nothing */
+	enum { NAMES_NONE, NAMES_ITS_LINE, NAMES_ANOTHER } names; /* the line of what grows most */
 	const char *why;
 	char sentence[SENTENCE];
 };

@@ -48,6 +48,7 @@ void line_drop(struct life *l, struct line *line, double bytes, double born)
 	bytes = fmin(bytes, line->kept);
 	line->kept -= bytes;
 	line->dropped += bytes;
+	line->dropped_born = line->kept > 0 ? born : 0;
 	g->kept -= bytes * line->slots;
 	if (!line->collects)
 		return;
@@ -196,6 +197,7 @@ static void note(struct life *l, double t)
 	for (size_t i = 0; i < l->lines_n; i++) {
 		l->lines[i].live_then[at] = (float)line_live(&l->lines[i]);
 		l->lines[i].dropped_then[at] = (float)l->lines[i].dropped;
+		l->lines[i].born_then[at] = (float)l->lines[i].dropped_born;
 		l->lines[i].kept_then[at] = (float)(l->lines[i].kept + l->lines[i].lost);
 	}
 	for (size_t i = 0; i < l->parts_n; i++) {

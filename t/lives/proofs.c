@@ -36,6 +36,17 @@ static double sampled(struct life *l, double share)
 	return fmin(fmax(share + chance_between(&l->chance, -0.02, 0.02), 0), 1);
 }
 
+/* Of the bytes that it kept at a time, those that it still keeps. */
+static double still_kept(const struct line *line, double old, double t)
+{
+	double kept = then_at(line->kept_then, old);
+
+	for (size_t at = (size_t)old / STEP + 1; at <= (size_t)t / STEP; at++)
+		if (line->born_then[at] < old)
+			kept -= line->dropped_then[at] - line->dropped_then[at - 1];
+	return fmax(fmin(kept, line->kept + line->lost), 0);
+}
+
 static struct mw_held answer(struct life *l, const struct line *line, double since, double t)
 {
 	double live = line_live(line), stays = line->kept + line->lost, old = old_time(l, since, t), share;
@@ -56,9 +67,7 @@ static struct mw_held answer(struct life *l, const struct line *line, double sin
 	if (old == old) {
 		h.old_t = l->starts + old;
 		h.old_bytes = then_at(line->live_then, old);
-		h.old_kept = fmax(then_at(line->kept_then, old) -
-					  (line->dropped - then_at(line->dropped_then, old)),
-				  0);
+		h.old_kept = still_kept(line, old, t);
 	}
 	return h;
 }

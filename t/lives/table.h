@@ -12,6 +12,10 @@ void table_show(const struct play *); /* one life, over time */
 void table_print_wrong(const struct play *); /* a life's wrong sentences, a line each */
 void table_print_totals(void); /* a name and a number each line */
 
+/* matrix.c */
+void matrix_add(const struct play *);
+void matrix_print(void);
+
 /* groups.c */
 void groups_add(const struct play *);
 void groups_print(size_t most);

@@ -91,6 +91,53 @@ TEST(two_proofs)
 	assert_true(share(0, 0) == 1);
 }
 
+/* Of what came between two proofs much is kept, but what lived then is not. */
+TEST(what_is_old_of_two_proofs)
+{
+	struct mw_held *h;
+
+	proof(100, 600, 0, 0);
+	h = proof(400, 1800, 900, 0);
+	assert_true(share(0, 0) > 0.4);
+	h->old_t = 200;
+	h->old_bytes = 1000 * KIB;
+	h->old_kept = 100 * KIB;
+	assert_true(share(0, 0) == 0.1);
+}
+
+static bool turns_over(void)
+{
+	return mw_held_turns_over(&helds, "/app/a.rb:1", 11);
+}
+
+/* A cache lets go of what it kept, a leak doesn't; what a leak has beside a cache grows. */
+TEST(what_turns_over)
+{
+	struct mw_held *h;
+
+	assert_false(turns_over());
+	h = proof(100, 1000, 0, 0);
+	h->old_t = 50;
+	h->old_kept = 500 * KIB;
+	h = proof(700, 1800, 900, 0);
+	h->blocks = 100;
+	assert_false(turns_over()); /* what is old isn't known */
+	h->old_t = 90;
+	h->old_kept = 400 * KIB;
+	assert_false(turns_over()); /* it is older than the proof before */
+	h->old_t = 150;
+	assert_true(turns_over());
+	assert_true(share(0, 0) == 0);
+	h->old_kept = 1000 * KIB;
+	assert_false(turns_over());
+	helds.v[0].old_kept = 200 * KIB;
+	h->old_kept = 450 * KIB; /* what is older than both grows */
+	assert_false(turns_over());
+	helds.v[0].old_kept = 500 * KIB;
+	h->blocks = 1; /* a block that grows is young again and again */
+	assert_false(turns_over());
+}
+
 static double rate(double apart)
 {
 	return mw_held_rate(&helds, "/app/a.rb:1", 11, apart);
@@ -162,6 +209,58 @@ TEST(what_cant_wait)
 	assert_true(tells(&s, MW_VERDICT_PAUSED, 4, 2));
 	assert_true(tells(&s, MW_VERDICT_WARMING, 5, 2));
 	assert_true(tells(&s, MW_VERDICT_GROWS, 6, 2));
+}
+
+/* A line that grew by 10 KB a second for 400 s, and after that by so much. Is the accusation taken back at once? */
+static bool taken_back(double rate_then, double fell)
+{
+	enum { N = 61, STEP = 10, STOPS = 400 };
+	struct mw_point points[N] = { 0 };
+	uint32_t t[N];
+	uint64_t bytes[N], rest[N] = { 0 };
+	char name[] = "/app/a.rb:1";
+	struct mw_curve curve = {
+		.location = name, .location_len = sizeof(name) - 1, .file_len = 9, .n = N, .t = t, .bytes = bytes
+	};
+	struct mw_curve_set set = { .n = 1, .v = &curve, .rest_n = N, .rest_t = t, .rest_bytes = rest };
+	struct mw_accused told = { .part = MW_PART_LIVE, .rate = 10 * KIB, .len = sizeof(name) - 1 };
+	struct mw_evidence e = { .no_proof = "there is no process",
+				 .scales_n = 1,
+				 .scales = { { 0, (N - 1) * STEP, points, N, &set } },
+				 .accused = &told };
+	struct mw_verdict v;
+
+	memcpy(told.location, name, sizeof(name) - 1);
+	for (int i = 0; i < N; i++) {
+		double after = i * STEP > STOPS ? i * STEP - STOPS : 0;
+		uint32_t kib =
+			(uint32_t)(10 * (i * STEP - after) + rate_then * after - (after > 0 ? fell : 0));
+
+		t[i] = (uint32_t)(i * STEP);
+		bytes[i] = kib * 1024ull;
+		points[i] = (struct mw_point){
+			.t = t[i],
+			.rss = 60000,
+			.live = kib,
+			.heap = MW_KIB_UNKNOWN,
+			.free = MW_KIB_UNKNOWN,
+			.anon = MW_KIB_UNKNOWN,
+			.files = MW_KIB_UNKNOWN,
+			.stacks = MW_KIB_UNKNOWN,
+			.majors = MW_KIB_UNKNOWN,
+			.threads = MW_KIB_UNKNOWN,
+			.fds = MW_KIB_UNKNOWN
+		};
+	}
+	assert_int_equal(mw_verdict_make(&v, &e), 0);
+	return v.at_once && !v.growing;
+}
+
+TEST(an_accusation_is_taken_back)
+{
+	assert_true(taken_back(0, 0)); /* it has stopped */
+	assert_true(taken_back(0, 2000)); /* it fell */
+	assert_false(taken_back(10, 0)); /* it goes on */
 }
 
 /* --- owners ------------------------------------------------------------------------------ */

@@ -194,6 +194,7 @@ int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to
 		.held = &p->helds,
 		.no_proof = mw_site_no_proof(s),
 		.gc_disabled = p->gc_disabled > 0 ? p->gc_t : 0,
+		.accused = &s->steady.accused,
 		.history = &s->history,
 		.now = mw_site_uptime(s),
 		.paused = s->api->paused(),

@@ -71,6 +71,7 @@ int mw_evidence_make(struct mw_evidence *e, const struct mw_evidence_source *src
 		.held = src->held,
 		.no_proof = src->no_proof,
 		.gc_disabled = src->gc_disabled,
+		.accused = src->accused,
 		.stays = src->stays,
 		.stays_n = src->stays_n
 	};

@@ -22,6 +22,7 @@ struct mw_evidence_source {
 	const struct mw_helds *held;
 	const char *no_proof;
 	double gc_disabled;
+	const struct mw_accused *accused;
 	const struct mw_object_stay *stays;
 	size_t stays_n;
 };

@@ -47,7 +47,8 @@ static bool explains_little(const struct mw_verdict *v, const struct mw_look *l,
 		[MW_PART_HEAP] = 0.2, [MW_PART_FREE] = 0.4, [MW_PART_ANON] = 0.3
 	};
 
-	double share = mw_larger(least[part], 0.17);
+	/* what rises by itself is told, unless it is next to nothing beside the rest */
+	double share = v->rate_of == part ? 0.1 : mw_larger(least[part], 0.17);
 
 	return v->moved[part] < v->moved[MW_PART_RSS] * share &&
 	       mw_look_moved(l, part, v->since, mw_trend_change) <
@@ -100,7 +101,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 	}
 	if (v->kind == MW_VERDICT_FRAGMENTATION && t->gain < t->level / 10)
 		mw_judge_unsteady(v, e, l, v->since); /* arenas get more holes by and by */
-	else if (v->rate_of == MW_PART_RSS && explains_little(v, l, part))
+	else if ((v->rate_of == MW_PART_RSS || part == MW_PART_HEAP) && explains_little(v, l, part))
 		mw_judge_unsteady(v, e, l, v->since);
 	else if ((part == MW_PART_FREE || part == MW_PART_ANON) && t->gain < t->level / 3 &&
 		 l->scale->to - e->start < MW_SETTLED_SECONDS)
@@ -229,17 +230,14 @@ void mw_judge_filled(struct mw_verdict *v, const struct mw_evidence *e, const st
 	v->rate = 0;
 }
 
-/* RSS had room for most of it, and no major collection has left it: it may have been so before. */
+/* No major collection has left most of it. RSS tells then whether it is new. */
 static bool may_be_garbage(const struct mw_look *l, double change)
 {
-	double to = l->scale->to, from = to - MW_EXPLODES_SECONDS, left, at;
+	double to = l->scale->to, left, at;
 	size_t n = mw_look_series(l, MW_PART_LIVE);
 
-	left = mw_proof_left(l->scale, l->t, l->v, n, from, to, &at);
-	if (left >= mw_look_last(l, n) - change / 2)
-		return false;
-	n = mw_look_series(l, MW_PART_RSS);
-	return mw_trend_difference(l->t, l->v, n, from, to) < change / 2;
+	left = mw_proof_left(l->scale, l->t, l->v, n, to - MW_EXPLODES_SECONDS, to, &at);
+	return !(left >= mw_look_last(l, n) - change / 2);
 }
 
 bool mw_judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)

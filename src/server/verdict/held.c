@@ -9,7 +9,10 @@
 
 #define UNKNOWN __builtin_nan("")
 
-enum { APART = 120 }; /* seconds between two proofs that are compared */
+enum {
+	APART = 120, /* seconds between two proofs that are compared */
+	BLOCKS_LEAST = 16 /* a few that grow are young again and again */
+};
 
 bool mw_helds_add(struct mw_helds *all, const struct mw_held *held)
 {
@@ -85,10 +88,10 @@ double mw_held_part(const struct mw_held *h)
 	return h && all_of(h) > 0 ? stays(h) / all_of(h) : UNKNOWN;
 }
 
-/* By the last proof alone: the less of what is kept of all, and of what is old. */
-static double share_of_one(const struct mw_held *last, double since, double then, double grown)
+/* The less of what is kept of all, and of what is old: a cache lets go of that first. */
+static double with_old(double of_all, const struct mw_held *last, double since, double then)
 {
-	double of_all = share(stays(last) - then, grown), of_old;
+	double of_old, grown = all_of(last) - then;
 
 	/* nearly all is kept: then its age says nothing; a block that grows is young again and again */
 	if (of_all >= 0.8 || !(last->old_t >= since) || last->old_bytes - then < grown / 8)
@@ -105,6 +108,22 @@ double mw_held_rate(const struct mw_helds *all, const char *location, size_t len
 	return one ? (stays(last) - stays(one)) / (last->t - one->t) : UNKNOWN;
 }
 
+bool mw_held_turns_over(const struct mw_helds *all, const char *location, size_t len)
+{
+	const struct mw_held *last = mw_held_last(all, location, len), *one = NULL;
+
+	for (size_t i = 0; last && i < MW_HELDS; i++) {
+		const struct mw_held *h = &all->v[i];
+
+		if (is_of(h, location, len) && h->t <= last->old_t && (!one || h->t > one->t))
+			one = h;
+	}
+	if (!one || last->blocks < BLOCKS_LEAST || stays(one) < MW_HELD_GROWN)
+		return false;
+	return last->old_kept < stays(one) / 2 &&
+	       !(one->old_t == one->old_t && last->old_kept > one->old_kept * 1.1 + MW_HELD_GROWN);
+}
+
 bool mw_held_unclear(const struct mw_helds *all, const char *location, size_t len, double since)
 {
 	const struct mw_held *last = mw_held_last(all, location, len);
@@ -119,10 +138,16 @@ double mw_held_share(const struct mw_helds *all, const char *location, size_t le
 
 	if (!last || last->t < since || mw_held_unclear(all, location, len, since))
 		return UNKNOWN;
+	if (mw_held_turns_over(all, location, len))
+		return 0;
 	grown = all_of(last) - then;
 	one = before(all, last, since, APART);
 	if (!one)
-		return grown < MW_HELD_GROWN ? UNKNOWN : share_of_one(last, since, then, grown);
+		return grown < MW_HELD_GROWN ?
+			       UNKNOWN :
+			       with_old(share(stays(last) - then, grown), last, since, then);
 	lately = all_of(last) - all_of(one);
-	return lately < MW_HELD_GROWN ? 0 : share(stays(last) - stays(one), lately);
+	return lately < MW_HELD_GROWN ?
+		       0 :
+		       with_old(share(stays(last) - stays(one), lately), last, since, then);
 }

@@ -66,6 +66,12 @@ double mw_held_share(const struct mw_helds *, const char *location, size_t len, 
  */
 double mw_held_rate(const struct mw_helds *, const char *location, size_t len, double apart);
 
+/*
+ * Is more than half of what an earlier proof saw kept let go of since, and does what is older than that not grow? So a
+ * cache does that has an end. The last proof knows what is old; of few blocks it knows nothing.
+ */
+bool mw_held_turns_over(const struct mw_helds *, const char *location, size_t len);
+
 /* The kept part of all that one proof saw; NaN: there is none. */
 double mw_held_part(const struct mw_held *);
 

@@ -78,6 +78,10 @@ bool mw_curve_stopped(const struct mw_evidence *, const struct mw_look *, const 
 		      double since, double gain);
 bool mw_line_stopped(const struct mw_evidence *, const struct mw_look *,
 		     const struct mw_verdict_location *, double since);
+/* By how much it has come to a new high since a time. */
+double mw_line_late(const struct mw_look *, const struct mw_verdict_location *, double from);
+/* Has what is told to grow stopped, or fallen by much of that? */
+bool mw_accused_stopped(const struct mw_evidence *, const struct mw_look *looks, size_t n);
 /* The line that rises by itself most, and hasn't stopped, is `top` from here on, and stands for the growth. */
 bool mw_next_line(const struct mw_evidence *, struct mw_look *);
 

@@ -29,16 +29,23 @@ static bool has_stopped(const struct mw_look *l, size_t n, const struct mw_held 
 	       at >= last->t + STOPPED_SECONDS && left - stays < before / 4 * (at - last->t);
 }
 
+/* What lived at the end of the start is no growth. */
+static double after_start(const struct mw_evidence *e, const struct mw_look *l, double since)
+{
+	double booted = e->start + WARM_SECONDS;
+
+	return mw_larger(since, booted < l->scale->to ? booted : since);
+}
+
 /* Of one location's growth; NaN: not known. */
 static double share_of(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
 		       double since)
 {
-	double booted = e->start + WARM_SECONDS, then, share;
 	const struct mw_held *last;
+	double then, share;
 	size_t n;
 
-	/* memory that lived at the end of the start is no growth */
-	since = mw_larger(since, booted < l->scale->to ? booted : since);
+	since = after_start(e, l, since);
 	n = mw_look_curve(l, c);
 	then = mw_look_value_at(l, n, since);
 	then = then == then ? then : 0;
@@ -62,8 +69,8 @@ double mw_kept_share(const struct mw_evidence *e, const struct mw_look *l, doubl
 {
 	const struct mw_curve *best[LOCATIONS];
 	double change[LOCATIONS], less, all = 0, known = 0, kept = 0;
-	size_t n = mw_look_changed(l, since, l->scale->to, mw_trend_difference, best, change, LOCATIONS,
-				   &less);
+	size_t n = mw_look_changed(l, after_start(e, l, since), l->scale->to, mw_trend_difference, best,
+				   change, LOCATIONS, &less);
 
 	for (size_t i = 0; i < n; i++) {
 		double share = share_of(e, l, best[i], since);
@@ -229,7 +236,8 @@ static double stays_of(const struct mw_evidence *e, const struct mw_look *l, con
 	size_t n = mw_look_curve(l, c);
 	double then = mw_look_value_at(l, n, since), now = mw_look_last(l, n);
 
-	if (!last || last->t < since || has_stopped(l, n, last, since, then == then ? then : 0))
+	if (!last || last->t < since || mw_held_turns_over(e->held, c->location, c->location_len) ||
+	    has_stopped(l, n, last, since, then == then ? then : 0))
 		return UNKNOWN;
 	return ((double)(last->kept + last->lost) - then) / mw_larger(now - then, 1);
 }

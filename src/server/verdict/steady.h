@@ -21,6 +21,7 @@ struct mw_steady {
 	bool differs;              /* the judgement is another one */
 	double since;              /* uptime: it has been another one */
 	uint32_t evidence;
+	struct mw_accused accused; /* by what is told */
 };
 
 /* evidence: a number that changes with each proof, major collection and event. True: tell it. */

@@ -10,13 +10,15 @@
 #include "judge.h"
 
 #define STEPS 2.0 /* as long as the longest time between two: the next one is overdue */
+#define HALF_LEAST 0.1 /* of all growth: so much came in the second half of the time */
 #define LATE_LEAST 0.3 /* of what the growth before would have given since */
 
 enum {
 	CANDIDATES = 8, /* their courses are looked at */
 	LITTLE = 200, /* of the growth */
 	LATE_SECONDS = 60, /* that it must be still, at least */
-	LATE_PART = 8      /* and so much of the time that is told of */
+	LATE_PART = 8,     /* and so much of the time that is told of */
+	FELL_PART = 4      /* of what is told to have grown: if it falls by so much, it doesn't grow */
 };
 
 /* The highest value so far, when it came, and the longest time that it took for a new one, higher by a little at least. */
@@ -52,15 +54,25 @@ static double highest(const struct mw_look *l, size_t n, double from, double to)
 	return most;
 }
 
+/* The rise of the highest in the last seconds. */
+static double rise_late(const struct mw_look *l, size_t n, double since, double late)
+{
+	double to = l->scale->to;
+
+	return highest(l, n, since, to) - highest(l, n, since, to - late);
+}
+
 /* A rise by steps may be between two. A value that also falls has highs of any height, so it must miss them longer. */
 static bool stopped(const struct mw_look *l, size_t n, const struct records *r, double since, double rate)
 {
 	double to = l->scale->to, late = mw_larger(LATE_SECONDS, (to - since) / LATE_PART);
+	bool fell = mw_proof_fell(l->v, n, l->least);
 
-	if (mw_proof_fell(l->v, n, l->least))
+	if (fell)
 		late *= 2;
-	return to - since >= 1.5 * late && to - r->t >= STEPS * r->gap &&
-	       highest(l, n, since, to) - highest(l, n, since, to - late) < rate * late * LATE_LEAST;
+	return (to - since >= 1.5 * late && to - r->t >= STEPS * r->gap &&
+		rise_late(l, n, since, late) < rate * late * LATE_LEAST) ||
+	       (!fell && rise_late(l, n, since, (to - since) / 2) < rate * (to - since) * HALF_LEAST);
 }
 
 bool mw_curve_stopped(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
@@ -68,10 +80,12 @@ bool mw_curve_stopped(const struct mw_evidence *e, const struct mw_look *l, cons
 {
 	size_t n = mw_look_curve(l, c);
 	struct records r = records_of(l, n, since, gain / LITTLE);
-	double rate = gain / mw_larger(l->scale->to - since, 1);
+	double lasts = mw_larger(l->scale->to - since, 1), rate = gain / lasts, apart = STEPS * r.gap;
 
+	/* proofs of a third of the time know more than gaps, which garbage makes, too */
+	apart = apart < lasts / 3 ? apart : lasts / 3;
 	return stopped(l, n, &r, since, rate) ||
-	       mw_held_rate(e->held, c->location, c->location_len, STEPS * r.gap) < rate * LATE_LEAST;
+	       mw_held_rate(e->held, c->location, c->location_len, apart) < rate * LATE_LEAST;
 }
 
 bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l,
@@ -83,6 +97,50 @@ bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l,
 		if (set->v[i].location_len == at->len && !memcmp(set->v[i].location, at->location, at->len))
 			return mw_curve_stopped(e, l, &set->v[i], since, at->change);
 	return false;
+}
+
+double mw_line_late(const struct mw_look *l, const struct mw_verdict_location *at, double from)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+
+	for (size_t i = 0; set && i < set->n; i++)
+		if (set->v[i].location_len == at->len && !memcmp(set->v[i].location, at->location, at->len))
+			return rise_late(l, mw_look_curve(l, &set->v[i]), l->scale->from,
+					 l->scale->to - from);
+	return at->change;
+}
+
+/* Fills t[] and v[] with the series of what is told to grow. */
+static size_t series_of(const struct mw_look *l, const struct mw_accused *a)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+
+	if (!a->len)
+		return mw_look_series(l, a->part);
+	for (size_t i = 0; set && i < set->n; i++)
+		if (set->v[i].location_len == a->len && !memcmp(set->v[i].location, a->location, a->len))
+			return mw_look_curve(l, &set->v[i]);
+	return 0;
+}
+
+bool mw_accused_stopped(const struct mw_evidence *e, const struct mw_look *looks, size_t n)
+{
+	const struct mw_accused *a = e->accused;
+	const struct mw_look *l = &looks[n - 1];
+	double gain, to = l->scale->to;
+	struct records r;
+	size_t len;
+
+	if (!a || a->part == MW_PART_RSS)
+		return false;
+	for (size_t i = n; i--;)
+		if (looks[i].scale->from <= a->since)
+			l = &looks[i];
+	gain = a->rate * (to - a->since);
+	len = series_of(l, a);
+	r = records_of(l, len, a->since, gain / LITTLE);
+	return a->doubled || r.v - mw_look_last(l, len) > gain / FELL_PART ||
+	       stopped(l, len, &r, a->since, a->rate);
 }
 
 bool mw_next_line(const struct mw_evidence *e, struct mw_look *l)

@@ -2,6 +2,8 @@
 /* suspect.c - adds proofs to a verdict, and the locations that a proof should look at. See judge.h. */
 #include "judge.h"
 
+enum { LATE_PART = 3 /* of the time that is told of */ };
+#define TOP_LEAST 0.1 /* of the growth: a line with less of it isn't the reason */
 #define KEPT_LITTLE 0.25 /* of a line's growth: it isn't accused */
 
 /* How much of its growth a line keeps, as far as proofs know; 0: it has stopped. */
@@ -9,18 +11,24 @@ static double kept_by(const struct mw_verdict *v, const struct mw_evidence *e, c
 		      const struct mw_verdict_location *at)
 {
 	double share = mw_kept_at(e, l, at->location, at->len, v->since);
+	double late = mw_line_late(l, at, v->to - (v->to - v->since) / LATE_PART) * LATE_PART;
 
-	return mw_line_stopped(e, l, at, v->since) ? 0 : at->change * (share == share ? share : 1);
+	if (mw_line_stopped(e, l, at, v->since))
+		return 0;
+	/* what has slowed down counts by what it gains now */
+	return (late < at->change ? late : at->change) * (share == share ? share : 1);
 }
 
 /* Those come first that keep most of what they grew by, and still grow. */
 static void order_by_kept(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
 	double kept[MW_VERDICT_LOCATIONS];
+	/* of a file's many lines, or a gem's, each may have little */
+	double least = v->file.share >= 0.5 || v->gem.share >= 0.5 ? 0 : TOP_LEAST;
 
 	for (size_t i = 0; i < v->n; i++) {
 		struct mw_verdict_location x = v->locations[i];
-		double by = kept_by(v, e, l, &x);
+		double by = x.share < least ? 0 : kept_by(v, e, l, &x);
 		size_t at = i;
 
 		for (; at && kept[at - 1] < by; at--) {

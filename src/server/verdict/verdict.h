@@ -83,6 +83,15 @@ struct mw_scale {
 
 enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5, MW_VERDICT_SUSPECTS = 12 };
 
+/* The growth that is told so far. */
+struct mw_accused {
+	enum mw_rss_part part; /* RSS: none is told */
+	double since, rate;    /* bytes a second */
+	bool doubled;          /* as in struct mw_verdict */
+	uint32_t len;          /* of the location; 0: none, it is all of the part */
+	char location[160];    /* longer ones aren't known */
+};
+
 struct mw_evidence {
 	double start; /* uptime at which this process began: 0, or its fork */
 	bool paused;
@@ -96,6 +105,7 @@ struct mw_evidence {
 	const struct mw_object_stay *stays; /* in no order */
 	size_t stays_n;
 	double gc_disabled; /* uptime at which GC was found to be disabled, the last time; 0: it wasn't */
+	const struct mw_accused *accused; /* NULL: nothing is told yet */
 };
 
 struct mw_verdict_location {
@@ -141,7 +151,7 @@ struct mw_verdict {
 	unsigned watch; /* seconds until the first verdict; 0: this is one */
 	bool at_location; /* the rate is that of locations[0] alone */
 	bool stopped; /* FILLED: the line that made live memory grow has stopped; the rest may go on */
-	bool at_once; /* a growth that may have been told has stopped */
+	bool at_once; /* a growth that is told, or may have been, has stopped */
 	bool unsteady; /* GREW: now and then, and it hasn't ended for long */
 	bool unproven; /* GROWS: by one line that never fell; collections haven't proven it yet */
 	enum mw_rss_part part; /* that moves most */

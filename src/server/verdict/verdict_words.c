@@ -81,31 +81,34 @@ static void why_not_rss(struct mw_buf *b, const struct mw_verdict *v)
 {
 	double less = v->moved[MW_PART_LIVE] - v->moved[MW_PART_RSS], freed = v->moved[MW_PART_FREE];
 
-	mw_buf_str(b, "RSS doesn't yet");
+	mw_buf_str(b, "; RSS doesn't grow yet");
 	if (mw_known(freed))
 		mw_buf_str(b, -freed * 2 >= less ? ", since live memory fills what was free" :
 						   ", since most of it isn't in RAM");
 }
 
-/* "96 % of RSS's growth, 91 % of that at redcarpet.rb:51" */
-static void why_live(struct mw_buf *b, const struct mw_verdict *v)
+/* "; it explains 96 % of RSS's growth" */
+static void explains(struct mw_buf *b, double part, double rss)
+{
+	double share = part < rss ? part / rss : 1;
+
+	if (!(rss > 0) || !(part > 0))
+		return;
+	mw_buf_str(b, share < 0.5 ? "; it explains only " : "; it explains ");
+	mw_words_share(b, share);
+	mw_buf_str(b, " of RSS's growth");
+}
+
+static void beside_rss(struct mw_buf *b, const struct mw_verdict *v)
 {
 	double rss = v->moved[MW_PART_RSS], live = v->moved[MW_PART_LIVE];
-	bool both = mw_known(rss) && mw_known(live) && live > 0;
-	double share = both && rss > 0 ? live / rss : 1;
 
-	if (both && rss * 4 < live) {
-		why_not_rss(b, v);
-	} else if (both) {
-		mw_words_share(b, share < 1 ? share : 1);
-		mw_buf_str(b, " of RSS's growth");
-	} else {
-		mw_buf_str(b, "RSS isn't known");
-	}
-	if (!v->n)
+	if (!mw_known(rss) || !mw_known(live) || !(live > 0))
 		return;
-	mw_buf_str(b, ", ");
-	mw_words_where(b, v);
+	if (rss * 4 < live)
+		why_not_rss(b, v);
+	else
+		explains(b, live, rss);
 }
 
 /* One String, Array or table. */
@@ -149,9 +152,12 @@ static void grows(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, "Live memory grows by ");
 	mw_words_rate(b, v->rate);
 	since(b, v);
-	mw_buf_str(b, ": ");
-	why_live(b, v);
-	mw_words_kept_by(b, v);
+	if (v->n) {
+		mw_buf_str(b, ", ");
+		mw_words_where(b, v);
+		mw_words_kept_by(b, v);
+	}
+	beside_rss(b, v);
 }
 
 static const char *const part_titles[MW_PARTS_N] = {
@@ -192,14 +198,17 @@ static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ", beneath memory that comes and goes");
 		return;
 	}
-	mw_buf_str(b, ": ");
-	if (mw_known(rss) && mw_known(part) && rss > 0 && part > 0) {
+	if (heap) {
+		explains(b, part, rss);
+	} else if (mw_known(rss) && mw_known(part) && rss > 0 && part > 0) {
+		mw_buf_str(b, ": ");
 		mw_words_share(b, part < rss ? part / rss : 1);
-		mw_buf_str(b, heap ? " of RSS's growth is " : " of it is ");
+		mw_buf_str(b, " of it is ");
+		mw_buf_str(b, part_titles[v->part]);
 	} else {
-		mw_buf_str(b, "most of it is ");
+		mw_buf_str(b, ": most of it is ");
+		mw_buf_str(b, part_titles[v->part]);
 	}
-	mw_buf_str(b, part_titles[v->part]);
 	if (v->part == MW_PART_FREE && mw_known(v->now[MW_PART_FREE]) && mw_known(v->now[MW_PART_RSS])) {
 		mw_buf_str(b, ", now ");
 		mw_words_bytes(b, v->now[MW_PART_FREE]);
@@ -209,7 +218,7 @@ static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 	if (mw_known(rss) && mw_known(live) && live > rss / 10 && v->n && v->locations[0].share >= 0.25) {
 		mw_buf_str(b, "; ");
 		mw_words_share(b, live < rss ? live / rss : 1);
-		mw_buf_str(b, " is live, most at ");
+		mw_buf_str(b, heap ? " of that is live memory, most at " : " is live, most at ");
 		mw_verdict_short(b, &v->locations[0]);
 	} else if (v->part == MW_PART_FREE) {
 		mw_buf_str(b, "; live memory doesn't grow");
@@ -330,7 +339,7 @@ static void rests(struct mw_buf *b, const struct mw_verdict *v)
 			mw_buf_str(b, " of it is free memory in malloc's arenas");
 		}
 	} else {
-		mw_buf_str(b, " goes up and down, with a floor of ");
+		mw_buf_str(b, " goes up and down, and comes back to ");
 		mw_words_bytes(b, v->level);
 	}
 }
@@ -374,7 +383,7 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 
 static void explodes(struct mw_buf *b, const struct mw_verdict *v)
 {
-	mw_buf_str(b, v->part == MW_PART_LIVE ? "Live memory explodes: +" : "RSS explodes: +");
+	mw_buf_str(b, v->part == MW_PART_LIVE ? "Live memory rose by " : "RSS rose by ");
 	mw_words_bytes(b, v->change);
 	mw_buf_str(b, " within the last minute");
 	if (v->n && v->locations[0].change > v->change / 4) {
@@ -384,6 +393,10 @@ static void explodes(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, " of it at ");
 		mw_verdict_short(b, &v->locations[0]);
 	}
+	/* else it would be told of live memory */
+	if (v->part == MW_PART_RSS && mw_known(v->now[MW_PART_HEAP]) &&
+	    v->moved[MW_PART_LIVE] > v->change / 2)
+		mw_buf_str(b, "; it may be garbage, which the next major collection frees");
 }
 
 void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
