@@ -4,15 +4,17 @@
 #
 # Ruby's heap pages, which no malloc has, are seen as they come and go: stats.json has
 # exactly the bytes that Ruby says it has allocated.
+require_relative "lib/heap_page_size"
 require_relative "lib/served"
 
 class HeapPagesTest < Minitest::Test
   include Served
+  include HeapPageSize
 
   APP = <<~'RUBY'
     require "fiddle"
     $stdout.sync = true
-    size = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_OBJ_LIMIT) * 40
+    size = Integer(ENV["SIZE"])
     say = -> { puts GC.stat(:heap_allocated_pages) * size }
     $kept = []
     map, unmap = { "mmap" => [1, 5, 4, 4, 4, 5], "munmap" => [1, 5] }.map do |name, types|
@@ -42,7 +44,7 @@ class HeapPagesTest < Minitest::Test
   end
 
   def test_as_ruby_says
-    app = served_ruby(APP)
+    app = served_ruby(APP, env: { "SIZE" => SIZE.to_s })
     before = Integer(app.hear)
     assert_equal(*both(app))
     app.ask("more")
@@ -54,7 +56,7 @@ class HeapPagesTest < Minitest::Test
     assert app.finish.success?
   end
   def test_others_mappings_are_not_pages
-    app = served_ruby(APP)
+    app = served_ruby(APP, env: { "SIZE" => SIZE.to_s })
     app.hear
     %w[map unmap].each do |word|
       app.ask(word)

@@ -5,10 +5,12 @@
 # Mwrap::HeapPageBody, /heap_pages in every form and dump_heap, in real processes: they say
 # what GC.stat says, also of pages that died and of those that came back.
 # t/heap_pages.t: stats.json; t/unit/test_heap_pages.c: figures to the last digit.
+require_relative "lib/heap_page_size"
 require_relative "lib/served"
 
 class HeapPagesApiTest < Minitest::Test
   include Served
+  include HeapPageSize
 
   APP = <<~'RUBY'
     require "mwrap"
@@ -59,7 +61,6 @@ class HeapPagesApiTest < Minitest::Test
       puts JSON.generate(both)
     end
   RUBY
-  SIZE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_OBJ_LIMIT) * 40
 
   def ask(app, line) = JSON.parse(app.ask(line))
 

@@ -69,7 +69,8 @@ class TestWithoutTracker < Minitest::Test
   def test_the_extension_exports_its_init_function_only
     run = run_command("nm", "-D", "--defined-only", "#{LIB}/mwrap/mwrap_ext.so")
     assert_success run
-    assert_equal ["Init_mwrap_ext"], run.stdout.lines.map { |line| line.split.last }
+    # a Ruby that is not released yet asks for the second
+    assert_equal ["Init_mwrap_ext", *("ruby_abi_version" if RUBY_PATCHLEVEL == -1)], run.stdout.lines.map { |line| line.split.last }.sort
   end
 
   def test_all_of_it_is_documented

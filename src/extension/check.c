@@ -66,8 +66,8 @@ static VALUE mwrap_become(VALUE mod, VALUE path, VALUE words)
 {
 	long n = RARRAY_LEN(words);
 	const char *to = StringValueCStr(path);
-	VALUE tmp = Qnil;
-	char **argv = rb_alloc_tmp_buffer(&tmp, (n + 1) * (long)sizeof(*argv));
+	VALUE room = rb_str_new(NULL, (n + 1) * (long)sizeof(char *));
+	char **argv = (char **)RSTRING_PTR(room);
 
 	for (long i = 0; i < n; i++) {
 		VALUE word = RARRAY_AREF(words, i);
@@ -76,6 +76,7 @@ static VALUE mwrap_become(VALUE mod, VALUE path, VALUE words)
 	}
 	argv[n] = NULL;
 	execvp(to, argv); /* a script without an interpreter is for sh(1) */
+	RB_GC_GUARD(room);
 	rb_sys_fail(to);
 }
 

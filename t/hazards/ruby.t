@@ -35,6 +35,23 @@ class RubyHazards < Minitest::Test
     assert_adds_up twice(MwrapTest::RUBY, "-e", "1", env: { "RUBYOPT" => "-rnosuchlibrary" }, ends: "exit 1")
   end
 
+  # --- what is called of it -------------------------------------------------------
+
+  # The functions that Ruby's headers call private: the first name with arguments after each of these comments.
+  def private_functions
+    headers = Dir.glob("#{RbConfig::CONFIG.fetch("rubyhdrdir")}/ruby/**/*.h").map { |file| File.read(file) }.join
+    headers.split("/**").drop(1).map { |text| text.split("*/", 2) }
+           .filter_map { |comment, code| code.to_s[/\A[^;{]*/].scan(/\b(rb_\w+) *\(/).flatten if comment.include?("@private") }.flatten.uniq
+  end
+
+  # Their arguments change from one Ruby to the next: then nobody can install the gem.
+  def test_no_private_function
+    assert_includes(all = private_functions, "rb_alloc_tmp_buffer")
+    Dir.glob("src/extension/*.[ch]", base: MwrapTest::ROOT).each do |file|
+      assert_empty File.read("#{MwrapTest::ROOT}/#{file}").scan(/\b\w+(?=\()/).uniq & all, file
+    end
+  end
+
   # --- the GC ---------------------------------------------------------------------
 
   def test_gc_stress

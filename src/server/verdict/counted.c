@@ -71,10 +71,12 @@ static const struct counted {
 	enum mw_verdict_kind kind;
 	size_t at;     /* in a point */
 	double least;  /* a rise */
-	double bytes;  /* that one of them may take, in all parts of memory */
+	double bytes;  /* of RAM that one of them may take, in all parts of memory */
+	double live;   /* that one of them may have live */
+	double stack; /* 0, or of that: a VM's stack. Ruby 3.3 and later have it in malloc, and touch little of it */
 } counted[] = {
-	{ MW_VERDICT_THREADS, offsetof(struct mw_point, threads), 12, 192 * KIB },
-	{ MW_VERDICT_DESCRIPTORS, offsetof(struct mw_point, fds), 24, 20 * KIB },
+	{ MW_VERDICT_THREADS, offsetof(struct mw_point, threads), 12, 256 * KIB, MIB + 256 * KIB, MIB },
+	{ MW_VERDICT_DESCRIPTORS, offsetof(struct mw_point, fds), 24, 20 * KIB, 20 * KIB, 0 },
 };
 
 static size_t series(const struct mw_look *l, const struct counted *c)
@@ -94,7 +96,19 @@ static size_t series(const struct mw_look *l, const struct counted *c)
 static bool explains(const struct mw_look *l, const struct counted *c, const struct mw_trend *t,
 		     enum mw_rss_part part)
 {
-	return !(mw_look_moved(l, part, t->since, mw_trend_difference) > t->gain * c->bytes);
+	double most = part == MW_PART_LIVE ? c->live : c->bytes;
+
+	return !(mw_look_moved(l, part, t->since, mw_trend_difference) > t->gain * most);
+}
+
+/* A line's live memory is that of threads if each of them has such a stack, and little else. */
+static bool explains_live(const struct mw_look *l, const struct counted *c, const struct mw_trend *t)
+{
+	double live = mw_look_moved(l, MW_PART_LIVE, t->since, mw_trend_difference);
+	double rss = mw_look_moved(l, MW_PART_RSS, t->since, mw_trend_difference);
+
+	return c->stack > 0 && live > t->gain * c->stack * 0.9 && live < t->gain * c->live &&
+	       rss < t->gain * c->bytes * 2;
 }
 
 /* `of`: as in judge.h */
@@ -103,6 +117,8 @@ static bool explains_all(const struct mw_look *l, const struct counted *c, const
 {
 	if (of == MW_PARTS_N)
 		return true;
+	if (of == MW_PART_LIVE)
+		return explains_live(l, c, t);
 	return explains(l, c, t, of) && (of != MW_PART_RSS || explains(l, c, t, MW_PART_LIVE));
 }
 
@@ -130,7 +146,7 @@ static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const
 	mw_judge_say(v, e, chosen, c->kind, MW_PART_RSS, &found);
 	mw_judge_measure(v, chosen, found.since, chosen->scale->to, mw_trend_difference);
 	/* a line that has more than they may take is another one's */
-	if (of == MW_PARTS_N || !v->n || v->locations[0].change > found.gain * c->bytes)
+	if (of == MW_PARTS_N || !v->n || v->locations[0].change > found.gain * c->live)
 		v->n = 0;
 	v->growing = true;
 	v->count = mw_look_last(chosen, series(chosen, c));

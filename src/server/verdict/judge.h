@@ -88,8 +88,8 @@ bool mw_next_line(const struct mw_evidence *, struct mw_look *);
 /* counted.c: looks are from short to long */
 bool mw_judge_disabled(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks);
 /*
- * of: the part whose growth the number must explain; RSS: live memory's, too. PARTS_N: none, since nothing else is
- * known to grow for good.
+ * of: the part whose growth the number must explain; RSS: live memory's, too. LIVE: only threads' stacks do. PARTS_N:
+ * none, since nothing else is known to grow for good.
  */
 bool mw_judge_counts(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
 		     size_t n, enum mw_rss_part of);

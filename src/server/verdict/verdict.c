@@ -82,8 +82,9 @@ static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct
 	if (mw_judge_counts(v, e, looks, n, MW_PART_RSS))
 		return;
 	if (mw_judge_growth(v, e, looks, n, &waits, stopped)) {
-		/* stacks are those of threads, if there are more of them */
-		if (v->kind == MW_VERDICT_STACKS || v->kind == MW_VERDICT_TRACKER)
+		/* stacks, also those of a VM, are threads', if there are more of them */
+		if (v->kind == MW_VERDICT_STACKS || v->kind == MW_VERDICT_TRACKER ||
+		    (v->kind == MW_VERDICT_GROWS && v->part == MW_PART_LIVE))
 			(void)mw_judge_counts(v, e, looks, n, v->part);
 		return;
 	}
