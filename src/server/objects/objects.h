@@ -13,7 +13,7 @@
  * Weights. Ruby counts all new objects exactly. Each noted one stands for those made since the last window, divided by
  * the noted ones. So a rate that changes is no bias.
  *
- * Deaths (deaths.c). From Ruby 3.4 on a hook runs when a collection has marked, and forgets each noted object that it
+ * Deaths (deaths.h). From Ruby 3.4 on a hook runs when a collection has marked, and forgets each noted object that it
  * will free. No slot is used again before that. If a collection went by unseen, all that it could have freed is forgotten.
  * Up to 3.3 noted objects have an object_id, and the job looks which ones still have theirs.
  *

@@ -74,10 +74,7 @@ static void note(mw_ruby_value object)
 			.id = id,
 			.born = mw_get(&second),
 			.count = (uint32_t)mw_walk_ruby.rb_gc_count(),
-			.majors_then =
-				mw_objects_ruby_by_identity() ?
-					(uint32_t)mw_objects_ruby.rb_gc_stat(mw_objects_ruby.majors) :
-					0,
+			.majors_then = (uint32_t)mw_objects_ruby.rb_gc_stat(mw_objects_ruby.majors),
 			.window = window.number,
 			.slot = (uint16_t)(mw_objects_ruby.rb_gc_obj_slot_size ?
 						   mw_objects_ruby.rb_gc_obj_slot_size(object) :
