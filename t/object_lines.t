@@ -165,20 +165,45 @@ class ObjectLinesTest < Minitest::Test
     end
   end
 
-  # The lines' sums, in each form that has stacks.
+  # The lines' sums, in each form that has stacks; those who called a line have its sum together.
   def test_profiles
-    run_program({ "[i]" => 1, "Object.new" => 1 }, 2) do |_, rows|
-      want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes] }
-      tree = JSON.parse(body("/flame.json?by=objects"))
-      assert_equal "objects", tree["by"]
-      names = tree["frame"].map { |f| f < 0 ? nil : tree["names"][tree["frames"][f][0]] }
-      assert_equal want, names.zip(tree["value"]).to_h.slice(*want.keys)
-      assert_equal tree["samples"], tsv.sum(&:object_samples)
+    app = served_ruby(<<~RUBY, options: "objects:on")
+      KEPT = []
+      def made = Object.new
+      def often = 15.times { KEPT << made }
+      def seldom = 5.times { KEPT << made }
+      def drops = 60.times { made }
+      def alone = KEPT << [1]
+      (often; seldom; drops; alone) until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 2.5
+      4.times { GC.start }
+      puts; $stdout.flush; gets
+    RUBY
+    app.hear
+    seen = seconds_now
+    eventually("sums of the last second") { seconds_now > seen + 2 }
+    row = tsv.find { |r| r.location.end_with?("app.rb:2") }
+    tree = JSON.parse(body("/flame.json?by=objects&location=#{escape(row.location)}"))
+    assert_equal ["objects", row.object_bytes], tree.values_at("by", "total")
+    assert_includes 1..row.object_samples, tree["samples"]
+    collapsed = body("/stacks.collapsed?by=objects").lines.map { |l| l.chomp.rpartition(" ").values_at(0, 2) }
+    by = collapsed.group_by { |stack, _| stack[/often|seldom|drops|alone/] }.transform_values { |v| v.sum { |_, n| n.to_i } }
+    puts "# #{by.inspect}, #{tree["samples"]} of #{row.object_samples} samples have stacks"
+    assert_equal row.object_bytes, by.values_at("often", "seldom").sum
+    # a share of n samples, which come twenty at a time from one loop or the other
+    assert_in_delta 0.75, by["often"].fdiv(row.object_bytes), 4 * Math.sqrt(0.75 * 0.25 * 20 / [tree["samples"], 20].max)
+    assert_nil by["drops"], "what died"
+    assert_match(/;(Object#)?often;.*;(Object#)?made;(Class#)?new\z/, collapsed.find { |stack, _| stack.include?("often") }[0])
+    profiles = JSON.parse(body("/stacks.speedscope.json"))["profiles"]
+    assert_equal tsv.sum(&:object_bytes), profiles.find { |p| p["name"] == "bytes of Ruby's objects" }["weights"].sum
+    assert_includes body("/flame?by=objects"), "objects that stay, by the lines that made them, and who called these"
+  end
+
+  # With stacks:off each line stands alone.
+  def test_profiles_without_stacks
+    run_program({ "[i]" => 1, "Object.new" => 1 }, 1, options: ["objects:on", "stacks:off"]) do |_, rows|
+      want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes.to_s] }
       collapsed = body("/stacks.collapsed?by=objects").lines.to_h { |l| l.chomp.rpartition(" ").values_at(0, 2) }
-      assert_equal(want.transform_values(&:to_s), collapsed.slice(*want.keys))
-      profiles = JSON.parse(body("/stacks.speedscope.json"))["profiles"]
-      assert_equal tree["total"], profiles.find { |p| p["name"] == "bytes of Ruby's objects" }["weights"].sum
-      assert_includes body("/flame?by=objects"), "objects that stay, by the lines that made them"
+      assert_equal want, collapsed.slice(*want.keys)
     end
   end
 

@@ -157,6 +157,37 @@ static size_t sum_up(struct mw_samples *s, struct mw_object_sum *sums)
 	return n;
 }
 
+static int by_stack(const void *a, const void *b)
+{
+	const struct mw_object_stack *x = a, *y = b;
+
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+/* Those of the samples that stay and have stacks, summed up by these into to[]; returns how many. */
+static size_t sum_stacks(const struct mw_samples *s, struct mw_object_stack *to)
+{
+	size_t all = 0, n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct mw_sample *v = &s->v[i];
+
+		if (v->stack && mw_sample_stays(v))
+			to[all++] = (struct mw_object_stack){ v->id, v->stack, 1, v->weight,
+							      v->weight * v->slot };
+	}
+	qsort(to, all, sizeof(*to), by_stack);
+	for (size_t i = 0; i < all; i++)
+		if (n && to[n - 1].stack == to[i].stack) {
+			to[n - 1].samples++;
+			to[n - 1].objects += to[i].objects;
+			to[n - 1].bytes += to[i].bytes;
+		} else {
+			to[n++] = to[i];
+		}
+	return n;
+}
+
 /* Those of the last second; the owner of the site's. */
 static struct {
 	struct mw_object_sum *sums;
@@ -174,17 +205,21 @@ static void publish(const struct mw_api *api)
 	bool same = published.sums && changes == published.changes && collections == published.collections;
 	struct mw_samples *s = same ? NULL : mw_samples_copy();
 	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL, *fit;
+	struct mw_object_stack *stacks = s ? malloc(sizeof(*stacks) * MW_SAMPLES) : NULL;
 
 	published.tracker = api;
-	if (sums) {
+	if (sums && stacks) {
 		published.n = sum_up(s, sums);
 		published.changes = changes;
 		published.collections = collections;
-		api->objects(sums, published.n);
+		api->objects(sums, published.n, stacks, sum_stacks(s, stacks));
 		free(published.sums);
 		fit = realloc(sums, sizeof(*sums) * (published.n + 1));
 		published.sums = fit ? fit : sums;
+	} else {
+		free(sums);
 	}
+	free(stacks);
 	free(s);
 }
 

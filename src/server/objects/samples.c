@@ -52,7 +52,7 @@ void mw_samples_as_of(struct mw_samples *s, size_t collections, size_t majors)
 
 void mw_sample_drop(struct mw_samples *s, uint32_t i)
 {
-	api->object_gone(s->v[i].id);
+	api->object_gone(s->v[i].id, s->v[i].stack);
 	s->v[i] = s->v[--s->n];
 }
 

@@ -20,7 +20,7 @@ struct mw_sample {
 	uintptr_t object; /* its address */
 	uintptr_t identity; /* its object_id, up to Ruby 3.3 (deaths.h); 0: none yet */
 	double weight; /* objects that it stands for; 0: its window is open */
-	uint32_t id; /* of its location, which is held */
+	uint32_t id, stack; /* of its location and who called it, which are held; stack 0: not kept */
 	uint32_t born; /* second of uptime */
 	uint32_t count, majors_then; /* GC.count and that of major ones, when it was noted */
 	uint32_t window; /* its number: those of one window are likely to be of one line */

@@ -53,7 +53,7 @@ void mw_stacks_fit(void)
 /* --- room ----------------------------------------------------------------------------- */
 
 /*
- * Where something is full, stacks go that have no live sample: those with dead frames or of a retired
+ * Where something is full, stacks go that have no live sample, of a block or of an object: those with dead frames or of a retired
  * location, and those that nothing was allocated by since the reset; if these are few, also those
  * with few samples. What they counted goes to their location without a caller.
  */
@@ -71,7 +71,7 @@ static void count_live(void)
 /* Is the stack to go? few: so many samples aren't enough to stay. */
 static bool goes(const struct mw_stack_sums *s, uint32_t few)
 {
-	if (!s->id || s->live)
+	if (!s->id || s->live || mw_get(&s->held))
 		return false;
 	if (s->since != mw_get(&mw_callsite(s->id)->since))
 		return true;
