@@ -85,6 +85,17 @@ class ObjectLinesTest < Minitest::Test
       LATER.clear
       puts i; $stdout.flush
       gets
+      $LOAD_PATH.unshift(#{"#{ROOT}/lib".dump})
+      require "mwrap/objects"
+      require "json"
+      at = "#{path("app.rb").dump[1..-2]}:4"
+      rows = Mwrap.holders(at, of: :objects)
+      both = Mwrap.holders(at, of: :both)
+      wrong = (Mwrap.holders(at, of: :all) rescue $!.message)
+      rack = %w[json tsv].map { |form| Mwrap::Objects.answer("/objects/holders.\#{form}", "location=\#{at}", "")[2].join }
+      puts JSON.generate([rows, both.partition { |r| r.key?(:blocks) }.reverse, Mwrap.holders(at), Mwrap.holders(of: :objects), wrong, *rack])
+      $stdout.flush
+      gets
     RUBY
     n = app.hear.to_i
     seen = seconds_now
@@ -104,7 +115,24 @@ class ObjectLinesTest < Minitest::Test
       assert_includes page, "What refers to the Ruby objects made here, estimated from #{answer["object_samples"]} samples"
     end
     run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/lib/exe/mwrapctl", "who", path, "app.rb:4")
+    in_ruby(app, JSON.parse(body("/holders.json?location=#{escape(tsv.find { |r| r.location.end_with?("app.rb:4") }.location)}")))
     assert_match(/^Ruby objects made there that stay, estimated from \d+ samples:\n +\d+ held by Array: vm → Object::Registry → Registry.@records → Array$/, run.stdout.force_encoding("UTF-8"))
+  end
+
+  # Mwrap.holders and MwrapRack say the same as the server: line 4.
+  def in_ruby(app, server)
+    app.tell("")
+    rows, (objects, blocks), alone, everywhere, wrong, json, tsv = JSON.parse(app.hear)
+    assert_equal %w[holder by objects object_bytes path paths], rows[0].keys
+    assert_equal server["object_rows"].map { |r| r.values_at("holder", "by", "path", "objects") }, rows.map { |r| r.values_at("holder", "by", "path", "objects") }
+    assert_equal [rows, []], [objects, everywhere]
+    assert_equal [blocks.size, "of: :all isn't known: give :blocks, :objects or :both"], [alone.size, wrong]
+    rack = JSON.parse(json)
+    assert_equal [rows, server["object_samples"]], rack.values_at("object_rows", "object_samples")
+    refute(rack["rows"].any? { |r| r.key?("of") || r.key?("objects") })
+    head, *lines = tsv.lines(chomp: true).map { |l| l.split("\t", -1) }
+    assert_equal %w[holder by blocks bytes paths path of], head
+    assert_equal [rows[0].values_at("holder", "objects", "object_bytes").map(&:to_s)], lines.filter_map { |l| l.values_at(0, 2, 3) if l[6] == "objects" }.first(1)
   end
 
   # A line's bytes over time. Other lines have none.
@@ -192,7 +220,7 @@ class ObjectLinesTest < Minitest::Test
     # a share of n samples, which come twenty at a time from one loop or the other
     assert_in_delta 0.75, by["often"].fdiv(row.object_bytes), 4 * Math.sqrt(0.75 * 0.25 * 20 / [tree["samples"], 20].max)
     assert_nil by["drops"], "what died"
-    assert_match(/;(Object#)?often;.*;(Object#)?made;(Class#)?new\z/, collapsed.find { |stack, _| stack.include?("often") }[0])
+    assert_match(/;(Object#)?often;.*;(Object#)?made(;(Class#)?new)?\z/, collapsed.find { |stack, _| stack.include?("often") }[0])
     profiles = JSON.parse(body("/stacks.speedscope.json"))["profiles"]
     assert_equal tsv.sum(&:object_bytes), profiles.find { |p| p["name"] == "bytes of Ruby's objects" }["weights"].sum
     assert_includes body("/flame?by=objects"), "objects that stay, by the lines that made them, and who called these"
