@@ -254,8 +254,8 @@ struct mw_object_stay *mw_objects_stays(size_t *n)
 		const struct mw_sample *v = &s->v[i];
 
 		if (mw_sample_stays(v))
-			to[(*n)++] = (struct mw_object_stay){ v->id, v->born, v->weight * v->slot,
-							      mw_sample_class(v) };
+			to[(*n)++] = (struct mw_object_stay){ v->id, v->born, v->window,
+							      v->weight * v->slot, mw_sample_class(v) };
 	}
 	free(s);
 	return to;

@@ -69,6 +69,7 @@ size_t mw_objects_classes(const uint32_t *ids, size_t n, struct mw_object_class 
 /* A sample that stays, and what it stands for. */
 struct mw_object_stay {
 	uint32_t id, born; /* its location; second of uptime */
+	uint32_t window; /* its number: the samples of one are likely to be alike */
 	double bytes; /* slots in Ruby's heap */
 	const char *class; /* stays; "": not known */
 };
