@@ -11,57 +11,61 @@ class ObjectLinesTest < Minitest::Test
   include HttpdTest
   include Served
 
-  # What is kept: an expression for one object, and how many objects that makes at its line.
-  KINDS = {
-    "[i]" => 1, "{ i => i }" => 1, "'s%d' % i" => 1, "Pair.new(i, i)" => 1, "Record.new(i)" => 1, "-> { i }" => 2, "(1 << 70) + i" => 1,
-    "Object.new" => 1, "i.to_f / 3 * 1e300" => 1, "Range.new(i, i + 1)" => 1, "[i, [i]]" => 2, "Struct.new(:a).allocate.class" => nil
-  }.reject { |_, n| n.nil? }.freeze
+  # What is kept: expressions. How many objects each of them makes and keeps at its line, the program finds out itself.
+  KINDS = ["[i]", "Array.new(10, i)", "[i, [i]]", "{ i => i }", "'s%d' % i", "('t%d' % i).ljust(300)", "Pair.new(i, i)", "Record.new(i)",
+           "Model.new({ id: i, name: 'n' + i.to_s })", "Object.new", "-> { i }", "(1 << 70) + i", "i.to_f / 3 * 1e300", "Range.new(i, i + 1)",
+           "('sym_%d' % i).to_sym", "Thread::Mutex.new", "RubyVM::InstructionSequence.compile('1 + %d' % i)"].freeze
 
   # Garbage of many kinds, and KEEP's lines by turns, for so many seconds of CPU time.
   def keeping(kinds, seconds, more = "")
-    keep = kinds.each_key.with_index.map { |kind, k| "def keep#{k}(i) = KEPT << (#{kind})\n" }.join
+    keep = kinds.each_with_index.map { |kind, k| "def keep#{k}(i) = KEPT << (#{kind})\n" }.join
     <<~RUBY
       Pair = Struct.new(:a, :b)
       class Record; def initialize(i) = (@a = i; @b = i); end
+      class Model; def initialize(h) = @attributes = h; end
       KEPT = []
       #{keep}def drop(i) = [i, [i], { i => [i] }, "g" + i.to_s, Object.new]
+      live = -> { 2.times { GC.start }; GC.stat(:heap_live_slots) }
+      each = (0...#{kinds.size}).map { |k| n = live.(); 1000.times { |j| send("keep\#{k}", -1 - j) }; n = (live.() - n) / 1000.0; KEPT.clear; n }
       i = 0
-      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > #{seconds}
+      from = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - from > #{seconds}
         #{(0...kinds.size).map { |k| "keep#{k}(i)" }.join("; ")}
         #{more}
         6.times { drop(i) }
         i += 1
       end
       4.times { GC.start }
-      puts i
+      puts [i, *each].join(" ")
       $stdout.flush
       gets
     RUBY
   end
 
-  FIRST = 4 # the line of keep0
+  FIRST = 5 # the line of keep0
 
   def run_program(kinds, seconds, more = "", options: ["objects:on"])
     app = served_ruby(keeping(kinds, seconds, more), options: options)
-    rounds = app.hear.to_i
+    rounds, *each = app.hear.split.map(&:to_f)
     noted = sampled["noted"]
     seen = seconds_now
     eventually("sums of the last second") { seconds_now > seen + 2 }
-    yield rounds, tsv.to_h { |r| [r.location[/app\.rb:(\d+)\z/, 1].to_i, r] }, noted
+    yield rounds.to_i, tsv.to_h { |r| [r.location[/app\.rb:(\d+)\z/, 1].to_i, r] }, noted, each
   end
 
   def sampled = stats["sampled_objects"]
   def seconds_now = stats["uptime"]
 
   def test_each_kind_of_object
-    run_program(KINDS, 4) do |rounds, rows|
+    run_program(KINDS, 5) do |rounds, rows, _, each|
       assert_equal "on", sampled["state"], sampled.inspect
-      KINDS.each_with_index do |(kind, n), k|
-        row = rows[FIRST + k]
-        off = (row.objects - n * rounds).abs * 100.0 / [row.objects, 1].max
-        puts "# #{kind}: #{row.objects} of #{n * rounds}, #{row.object_samples} samples, stated error #{row.object_error} %"
+      KINDS.zip(each).each_with_index do |(kind, n), k|
+        row = rows[FIRST + k] || flunk("#{kind}: no row")
+        truth = (n * rounds).round
+        off = (row.objects - truth).abs * 100.0 / [row.objects, 1].max
+        puts format("# %-55s %8d of %8d: off %5.1f %%, stated %3d %%, %4d samples", kind, row.objects, truth, off, row.object_error, row.object_samples)
         # four standard deviations, and a few per cent for what Ruby's counter of objects leaves out
-        assert_operator off, :<=, 2 * row.object_error + 10, "#{kind}: #{row.objects} of #{n * rounds}: #{row.inspect}"
+        assert_operator off, :<=, 2 * row.object_error + 10, "#{kind}: #{row.objects} of #{truth}: #{row.inspect}"
       end
       dropped = rows[FIRST + KINDS.size]
       assert_operator dropped&.objects.to_i, :<, rounds * 30 * 0.01, "what died"
@@ -137,7 +141,7 @@ class ObjectLinesTest < Minitest::Test
 
   # A line's bytes over time. Other lines have none.
   def test_history
-    run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 1.5) do |_, rows|
+    run_program(["[i]", "Array.new(10, i)"], 1.5) do |_, rows|
       want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes / 64 * 64] }
       all = eventually("the steps of the history") do
         got = JSON.parse(body("/history/locations.json?by=objects"))["rows"].to_h { |_, location, _, _, bytes| [location, bytes[-1]] }
@@ -228,7 +232,7 @@ class ObjectLinesTest < Minitest::Test
 
   # With stacks:off each line stands alone.
   def test_profiles_without_stacks
-    run_program({ "[i]" => 1, "Object.new" => 1 }, 1, options: ["objects:on", "stacks:off"]) do |_, rows|
+    run_program(["[i]", "Object.new"], 1, options: ["objects:on", "stacks:off"]) do |_, rows|
       want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes.to_s] }
       collapsed = body("/stacks.collapsed?by=objects").lines.to_h { |l| l.chomp.rpartition(" ").values_at(0, 2) }
       assert_equal want, collapsed.slice(*want.keys)
@@ -236,7 +240,7 @@ class ObjectLinesTest < Minitest::Test
   end
 
   def test_slots
-    run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 2) do |_, rows|
+    run_program(["[i]", "Array.new(10, i)"], 2) do |_, rows|
       one, ten = rows.values_at(FIRST, FIRST + 1)
       assert_in_delta 40, one.object_bytes.fdiv(one.objects), 0.1
       assert_in_delta(RUBY_VERSION < "3.2" ? 40 : 160, ten.object_bytes.fdiv(ten.objects), 0.1)
@@ -244,7 +248,7 @@ class ObjectLinesTest < Minitest::Test
   end
 
   def test_compaction_moves_samples_along
-    run_program({ "[i]" => 1 }, 2, "GC.compact if i % 20_000 == 19_999") do |rounds, rows|
+    run_program(["[i]"], 2, "GC.compact if i % 20_000 == 19_999") do |rounds, rows|
       row = rows[FIRST]
       # from 3.4 on what a compaction didn't move may be another object, and is forgotten
       off = ((row&.objects || 0) - rounds) * 100.0 / rounds
@@ -367,7 +371,7 @@ class ObjectLinesTest < Minitest::Test
 
   # Ruby 3.1 crashes if a Ractor starts while new objects are traced.
   def test_auto
-    run_program({ "[i]" => 1 }, 1, options: nil) do |_, rows|
+    run_program(["[i]"], 1, options: nil) do |_, rows|
       if RUBY_VERSION < "3.2"
         assert_equal "unavailable", sampled["state"]
         assert_includes sampled["why"], "objects:on"
@@ -379,7 +383,7 @@ class ObjectLinesTest < Minitest::Test
   end
 
   def test_off
-    run_program({ "[i]" => 1 }, 0.5, options: ["objects:off"]) do |_, rows, noted|
+    run_program(["[i]"], 0.5, options: ["objects:off"]) do |_, rows, noted|
       assert_equal ["off", 0], [sampled["state"], noted]
       assert_equal [0, 0, 0, nil], rows[FIRST].to_a.values_at(*Row.members.each_index.select { |i| Row.members[i].start_with?("object") }) if rows[FIRST]
     end
