@@ -170,7 +170,7 @@ static double stays_since(const struct life *l, uint32_t made, double since)
 	double then, kept, unused;
 
 	bytes_at(l, made, since, &then, &unused);
-	if (since < STEP)
+	if (since <= 0) /* what is there at the start was noted in its second */
 		then = 0;
 	bytes_at(l, made, now.settled[1], &kept, &unused);
 	return fmax(0, kept - fmax(then, now.gone[made]));

@@ -106,12 +106,11 @@ static void name_classes(const struct mw_evidence *e, double since, struct mw_ve
 
 /*
  * Two standard deviations of the share of a line, which has so many bytes of all: the samples of a window are alike, so
- * windows are what varies. Not less than that of independent samples; without end if there is one window alone.
+ * windows are what varies, and one more may be of other lines. Without end if there is one window alone.
  */
-static double error_of(const struct mw_evidence *e, double since, uint32_t line, double share,
-		       double bytes, uint32_t samples)
+static double error_of(const struct mw_evidence *e, double since, uint32_t line, double share, double bytes)
 {
-	double alone = share * (1 - share) / samples, squares = 0, off;
+	double squares = 0, off;
 	size_t n;
 	struct sum *v = stays_since(e, since, NULL, &n);
 
@@ -127,7 +126,7 @@ static double error_of(const struct mw_evidence *e, double since, uint32_t line,
 	if (n < 2)
 		return __builtin_inf();
 	squares *= (double)n / (double)(n - 1);
-	return 2 * mw_root(squares > alone ? squares : alone);
+	return 2 * mw_root(squares + share * share / (double)n / (double)n);
 }
 
 /*
@@ -145,7 +144,6 @@ static double of_time(const struct sum *s, double since, double to)
 struct lines {
 	const struct sum *top;
 	double second, bytes, newest; /* second: bytes of the next one; newest: second of the last sample */
-	uint32_t samples;
 };
 
 static void compare_lines(struct lines *l, const struct sum *v, size_t n)
@@ -153,7 +151,6 @@ static void compare_lines(struct lines *l, const struct sum *v, size_t n)
 	*l = (struct lines){ 0 };
 	for (size_t i = 0; i < n; i++) {
 		l->bytes += v[i].bytes;
-		l->samples += v[i].samples;
 		l->newest = v[i].last > l->newest ? v[i].last : l->newest;
 		if (!l->top || v[i].bytes > l->top->bytes) {
 			l->second = l->top ? l->top->bytes : 0;
@@ -200,7 +197,7 @@ void mw_made_find(const struct mw_evidence *e, double since, double to, double g
 		sum_up(v, &n, by_line);
 	compare_lines(&l, v, n);
 	share = l.top ? l.top->bytes / l.bytes : 0;
-	error = l.top ? error_of(e, since, l.top->line, share, l.bytes, l.samples) : 0;
+	error = l.top ? error_of(e, since, l.top->line, share, l.bytes) : 0;
 	if (l.top && stands_out(&l, error) && goes_on(&l, since, to) && explains(&l, since, to, grown)) {
 		m->line = l.top->line;
 		m->samples = l.top->samples;
@@ -233,9 +230,10 @@ void mw_words_made(struct mw_buf *b, const struct mw_verdict *v)
 	if (!m->samples || !m->at.location)
 		return;
 	mw_buf_str(b, "; ");
-	mw_words_share(b, m->at.share);
 	if (error)
-		mw_buf_fmt(b, " (\xc2\xb1 %u)", error);
+		mw_buf_fmt(b, "%u %% (\xc2\xb1 %u)", (unsigned)(m->at.share * 100 + 0.5), error);
+	else
+		mw_words_share(b, m->at.share);
 	mw_buf_str(b, " of the objects that stay were made at ");
 	mw_verdict_short(b, &m->at);
 	for (size_t i = 0; i < 2 && m->classes[i]; i++) {
