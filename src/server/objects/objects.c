@@ -20,8 +20,8 @@ enum {
 	CPU_NS = 5000000,  /* the process's CPU time from window to window, at least */
 	CPU_MOST_NS = 500000000, /* and at most */
 	SHARE = 333,       /* a window may take one part in so many of it: 0.3 % */
-	NAP_NS = 5000000,  /* the thread's sleep, while the process works */
-	NAP_MOST_NS = 320000000 /* while it doesn't: each sleep is twice as long as the last one */
+	NAP_NS = 5000000, /* the thread's sleep, at least. It is as long as one CPU takes to the next window; or, */
+	NAP_MOST_NS = 320000000 /* while the process doesn't work, twice as long as the last one */
 };
 
 static const char *unavailable; /* a text that stays; the owner of the site writes it */
@@ -34,27 +34,35 @@ static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
+/* The process has taken so much CPU time, and works or not. When is the next window due? 0: Ruby can't be asked. */
+static uint64_t look_at(const struct mw_api *api, uint64_t cpu, bool works, uint64_t due)
+{
+	static uint64_t spent; /* on windows, as of the last one */
+	bool look = mw_deaths_want_look(cpu, !works);
+	uint64_t cost;
+
+	if (cpu < due && (works || !look))
+		return due;
+	if (!mw_window_ask(api))
+		return 0;
+	cost = mw_windows_ns() - spent;
+	spent += cost;
+	return cpu + within(cost * SHARE, CPU_NS, CPU_MOST_NS);
+}
+
 static void *ask(void *arg)
 {
 	const struct mw_api *api = arg;
-	uint64_t nap = NAP_NS, next = 0, last = 0, spent = mw_windows_ns();
+	uint64_t nap = NAP_NS, due = 1, last = 0;
 
-	while (api->sleep_until(mw_now_ns() + nap)) {
-		uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID), cost;
-		bool works = cpu - last > nap / 8, look;
+	while (due && api->sleep_until(mw_now_ns() + nap)) {
+		uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		bool works = cpu - last > nap / 8;
 
-		nap = works ? NAP_NS : nap * 2 < NAP_MOST_NS ? nap * 2 : NAP_MOST_NS;
+		if (!api->paused())
+			due = look_at(api, cpu, works, due);
+		nap = within(!works ? nap * 2 : due > cpu ? due - cpu : 0, NAP_NS, NAP_MOST_NS);
 		last = cpu;
-		if (api->paused())
-			continue;
-		look = mw_deaths_want_look(cpu, !works);
-		if (cpu < next && (works || !look))
-			continue;
-		if (!mw_window_ask(api))
-			break;
-		cost = mw_windows_ns() - spent;
-		spent += cost;
-		next = cpu + within(cost * SHARE, CPU_NS, CPU_MOST_NS);
 	}
 	__atomic_store_n(&asker, 0, __ATOMIC_RELEASE);
 	return NULL;
