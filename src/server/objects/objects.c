@@ -19,13 +19,14 @@ enum {
 	STACK = 64 * 1024, /* of the thread */
 	CPU_NS = 5000000,  /* the process's CPU time from window to window, at least */
 	CPU_MOST_NS = 500000000, /* and at most */
-	SHARE = 333,       /* a window may take one part in so many of it: 0.3 % */
+	SHARE = 333,       /* a window, and asking for it, may take one part in so many of it: 0.3 % */
 	NAP_NS = 5000000, /* the thread's sleep, at least. It is as long as one CPU takes to the next window; or, */
 	NAP_MOST_NS = 320000000 /* while the process doesn't work, twice as long as the last one */
 };
 
 static const char *unavailable; /* a text that stays; the owner of the site writes it */
 static pid_t asker; /* the process in which the thread runs; 0: none. Acquire, release */
+static uint64_t asking_ns; /* CPU time of the thread, and of those before it; relaxed */
 
 /* --- the thread ------------------------------------------------------------------------------------ */
 
@@ -45,7 +46,7 @@ static uint64_t look_at(const struct mw_api *api, uint64_t cpu, bool works, uint
 		return due;
 	if (!mw_window_ask(api))
 		return 0;
-	cost = mw_windows_ns() - spent;
+	cost = mw_windows_ns() + mw_get(&asking_ns) - spent;
 	spent += cost;
 	return cpu + within(cost * SHARE, CPU_NS, CPU_MOST_NS);
 }
@@ -53,6 +54,7 @@ static uint64_t look_at(const struct mw_api *api, uint64_t cpu, bool works, uint
 static void *ask(void *arg)
 {
 	const struct mw_api *api = arg;
+	const uint64_t before = mw_get(&asking_ns);
 	uint64_t nap = NAP_NS, due = 1, last = 0;
 
 	while (due && api->sleep_until(mw_now_ns() + nap)) {
@@ -63,6 +65,7 @@ static void *ask(void *arg)
 			due = look_at(api, cpu, works, due);
 		nap = within(!works ? nap * 2 : due > cpu ? due - cpu : 0, NAP_NS, NAP_MOST_NS);
 		last = cpu;
+		mw_set(&asking_ns, before + mw_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	}
 	__atomic_store_n(&asker, 0, __ATOMIC_RELEASE);
 	return NULL;
@@ -383,7 +386,7 @@ void mw_objects_state(const struct mw_api *api, struct mw_objects_state *to)
 		.why = "",
 		.noted = mw_windows_noted(),
 		.samples = mw_samples_n(),
-		.ns = mw_windows_ns() + mw_deaths_ns(),
+		.ns = mw_windows_ns() + mw_deaths_ns() + mw_get(&asking_ns),
 		.missed = mw_deaths_missed()
 	};
 	if (api->options()->objects == MW_OBJECTS_OFF) {
