@@ -68,8 +68,10 @@ static bool is_marked(uintptr_t object)
 	return rb->rb_objspace_marked_object_p(object);
 }
 
+/* From the first object that is looked at until all have names, nothing may allocate: that frees what has died. */
 static void look(size_t now)
 {
+	bool sweeping = rb->rb_gc_latest_gc_info(rb->state) == rb->sweeping;
 	size_t majors = rb->rb_gc_stat(rb->majors), freed = mw_objects_ruby_stat(rb->freed_pages);
 	struct mw_samples *s = mw_samples_begin();
 
@@ -82,7 +84,7 @@ static void look(size_t now)
 			mw_deaths_outlived(&s->v[i], now, majors);
 	}
 	mw_samples_as_of(s, now, majors);
-	mw_samples_name(s, rb->rb_gc_latest_gc_info(rb->state) == rb->sweeping ? is_marked : NULL);
+	mw_samples_name(s, sweeping ? is_marked : NULL);
 	mw_samples_end();
 	pages = freed;
 }
