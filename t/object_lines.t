@@ -130,7 +130,8 @@ class ObjectLinesTest < Minitest::Test
     assert_equal %w[holder by objects object_bytes path paths], rows[0].keys
     assert_equal server["object_rows"].map { |r| r.values_at("holder", "by", "path", "objects") }, rows.map { |r| r.values_at("holder", "by", "path", "objects") }
     assert_equal [rows, []], [objects, everywhere]
-    assert_equal [blocks.size, "of: :all isn't known: give :blocks, :objects or :both"], [alone.size, wrong]
+    assert_equal "of: :all isn't known: give :blocks, :objects or :both", wrong
+    assert((blocks + alone).all? { |r| r.key?("blocks") && !r.key?("objects") })
     rack = JSON.parse(json)
     assert_equal [rows, server["object_samples"]], rack.values_at("object_rows", "object_samples")
     refute(rack["rows"].any? { |r| r.key?("of") || r.key?("objects") })
@@ -164,8 +165,8 @@ class ObjectLinesTest < Minitest::Test
       def some(n) = (n.times { keep; [2] }; 4.times { GC.start }; puts; $stdout.flush; gets)
       def begin! = 100_000.times { Object.new }
       begin! until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 0.5
-      some(300_000)
-      some(2_000_000)
+      some(1_500_000)
+      some(4_000_000)
       $kept.clear
       some(0)
     RUBY
@@ -175,7 +176,7 @@ class ObjectLinesTest < Minitest::Test
       eventually("the objects of #{name}") do
         rows = tsv
         n = rows.find { |r| r.location.end_with?("app.rb:2") }&.objects.to_i
-        name == "none" ? n.zero? : n > (name == "less" ? 100_000 : 800_000)
+        name == "none" ? n.zero? : n > (name == "less" ? 300_000 : 2_000_000)
       end
       assert_equal 200, post("/mark?name=#{name}").status
       app.tell("") unless name == "none"
@@ -273,7 +274,10 @@ class ObjectLinesTest < Minitest::Test
           made = Array.new(random.rand(30)) { |k| [k, k.to_s, { k => Class.new.new }] }
           kept << made if (n += 1) % 50 == 0
           kept.shift if kept.size > 500
-          GC.compact if GC.respond_to?(:compact) && n % 3000 == 0
+          next unless GC.respond_to?(:compact) && n % 1500 == 0
+          kept.clear # a compaction of a heap that has lost pages since
+          2.times { GC.start }
+          GC.compact
         end
       end
       threads = Array.new(2) { Thread.new { run.(1.2) } }

@@ -75,6 +75,7 @@ static void moved(void *unused)
 	struct mw_samples *s = mw_samples_begin();
 
 	(void)unused;
+	mw_deaths_unmapped(s); /* since the last look */
 	for (uint32_t i = 0; i < s->n; i++) {
 		uintptr_t to = rb->rb_gc_location(s->v[i].object);
 
