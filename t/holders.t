@@ -258,7 +258,7 @@ class HoldersTest < Minitest::Test
     RUBY
     assert_equal [200, 200, 200, 404], [tsv, json, page, none].map(&:first)
     rows = tsv[2].join.lines(chomp: true).map { |l| l.split("\t", -1) }
-    assert_equal %w[holder by blocks bytes paths path], rows[0]
+    assert_equal %w[holder by blocks bytes paths path of], rows[0]
     assert_equal %w[String ruby 500 500500], rows[1].first(4)
     assert_equal "/srv/here.rb:1", JSON.parse(json[2].join)["location"]
     assert_includes page[2].join, "/m/objects/holders.tsv?location=%2Fsrv%2Fhere.rb:1\""

@@ -11,57 +11,61 @@ class ObjectLinesTest < Minitest::Test
   include HttpdTest
   include Served
 
-  # Kept objects: an expression for one, and how many objects that makes at its line.
-  KINDS = {
-    "[i]" => 1, "{ i => i }" => 1, "'s%d' % i" => 1, "Pair.new(i, i)" => 1, "Record.new(i)" => 1, "-> { i }" => 2, "(1 << 70) + i" => 1,
-    "Object.new" => 1, "i.to_f / 3 * 1e300" => 1, "Range.new(i, i + 1)" => 1, "[i, [i]]" => 2, "Struct.new(:a).allocate.class" => nil
-  }.reject { |_, n| n.nil? }.freeze
+  # Kept objects: expressions. The program finds out itself how many objects each of them makes and keeps at its line.
+  KINDS = ["[i]", "Array.new(10, i)", "[i, [i]]", "{ i => i }", "'s%d' % i", "('t%d' % i).ljust(300)", "Pair.new(i, i)", "Record.new(i)",
+           "Model.new({ id: i, name: 'n' + i.to_s })", "Object.new", "-> { i }", "(1 << 70) + i", "i.to_f / 3 * 1e300", "Range.new(i, i + 1)",
+           "('sym_%d' % i).to_sym", "Thread::Mutex.new", "RubyVM::InstructionSequence.compile('1 + %d' % i)"].freeze
 
   # Garbage of many kinds, and KEEP's lines by turns, for so many seconds of CPU time.
   def keeping(kinds, seconds, more = "")
-    keep = kinds.each_key.with_index.map { |kind, k| "def keep#{k}(i) = KEPT << (#{kind})\n" }.join
+    keep = kinds.each_with_index.map { |kind, k| "def keep#{k}(i) = KEPT << (#{kind})\n" }.join
     <<~RUBY
       Pair = Struct.new(:a, :b)
       class Record; def initialize(i) = (@a = i; @b = i); end
+      class Model; def initialize(h) = @attributes = h; end
       KEPT = []
       #{keep}def drop(i) = [i, [i], { i => [i] }, "g" + i.to_s, Object.new]
+      live = -> { 2.times { GC.start }; GC.stat(:heap_live_slots) }
+      each = (0...#{kinds.size}).map { |k| n = live.(); 1000.times { |j| send("keep\#{k}", -1 - j) }; n = (live.() - n) / 1000.0; KEPT.clear; n }
       i = 0
-      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > #{seconds}
+      from = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - from > #{seconds}
         #{(0...kinds.size).map { |k| "keep#{k}(i)" }.join("; ")}
         #{more}
         6.times { drop(i) }
         i += 1
       end
       4.times { GC.start }
-      puts i
+      puts [i, *each].join(" ")
       $stdout.flush
       gets
     RUBY
   end
 
-  FIRST = 4 # the line of keep0
+  FIRST = 5 # the line of keep0
 
   def run_program(kinds, seconds, more = "", options: ["objects:on"])
     app = served_ruby(keeping(kinds, seconds, more), options: options)
-    rounds = app.hear.to_i
+    rounds, *each = app.hear.split.map(&:to_f)
     noted = sampled["noted"]
     seen = seconds_now
     eventually("sums of the last second") { seconds_now > seen + 2 }
-    yield rounds, tsv.to_h { |r| [r.location[/app\.rb:(\d+)\z/, 1].to_i, r] }, noted
+    yield rounds.to_i, tsv.to_h { |r| [r.location[/app\.rb:(\d+)\z/, 1].to_i, r] }, noted, each
   end
 
   def sampled = stats["sampled_objects"]
   def seconds_now = stats["uptime"]
 
   def test_each_kind_of_object
-    run_program(KINDS, 4) do |rounds, rows|
+    run_program(KINDS, 5) do |rounds, rows, _, each|
       assert_equal "on", sampled["state"], sampled.inspect
-      KINDS.each_with_index do |(kind, n), k|
-        row = rows[FIRST + k]
-        off = (row.objects - n * rounds).abs * 100.0 / [row.objects, 1].max
-        puts "# #{kind}: #{row.objects} of #{n * rounds}, #{row.object_samples} samples, stated error #{row.object_error} %"
+      KINDS.zip(each).each_with_index do |(kind, n), k|
+        row = rows[FIRST + k] || flunk("#{kind}: no row")
+        truth = (n * rounds).round
+        off = (row.objects - truth).abs * 100.0 / [row.objects, 1].max
+        puts format("# %-55s %8d of %8d: off %5.1f %%, stated %3d %%, %4d samples", kind, row.objects, truth, off, row.object_error, row.object_samples)
         # four standard deviations, and a few per cent for what Ruby's counter of objects leaves out
-        assert_operator off, :<=, 2 * row.object_error + 10, "#{kind}: #{row.objects} of #{n * rounds}: #{row.inspect}"
+        assert_operator off, :<=, 2 * row.object_error + 10, "#{kind}: #{row.objects} of #{truth}: #{row.inspect}"
       end
       dropped = rows[FIRST + KINDS.size]
       assert_operator dropped&.objects.to_i, :<, rounds * 30 * 0.01, "what died"
@@ -85,6 +89,17 @@ class ObjectLinesTest < Minitest::Test
       LATER.clear
       puts i; $stdout.flush
       gets
+      $LOAD_PATH.unshift(#{"#{ROOT}/lib".dump})
+      require "mwrap/objects"
+      require "json"
+      at = "#{path("app.rb").dump[1..-2]}:4"
+      rows = Mwrap.holders(at, of: :objects)
+      both = Mwrap.holders(at, of: :both)
+      wrong = (Mwrap.holders(at, of: :all) rescue $!.message)
+      rack = %w[json tsv].map { |form| Mwrap::Objects.answer("/objects/holders.\#{form}", "location=\#{at}", "")[2].join }
+      puts JSON.generate([rows, both.partition { |r| r.key?(:blocks) }.reverse, Mwrap.holders(at), Mwrap.holders(of: :objects), wrong, *rack])
+      $stdout.flush
+      gets
     RUBY
     n = app.hear.to_i
     seen = seconds_now
@@ -104,12 +119,30 @@ class ObjectLinesTest < Minitest::Test
       assert_includes page, "Referrers of the Ruby objects made here, estimated from #{answer["object_samples"]} samples"
     end
     run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/lib/exe/mwrapctl", "who", path, "app.rb:4")
+    in_ruby(app, JSON.parse(body("/holders.json?location=#{escape(tsv.find { |r| r.location.end_with?("app.rb:4") }.location)}")))
     assert_match(/^Ruby objects made there that stay, estimated from \d+ samples:\n +\d+ held by Array: vm → Object::Registry → Registry.@records → Array$/, run.stdout.force_encoding("UTF-8"))
+  end
+
+  # Mwrap.holders and MwrapRack say the same as the server: line 4.
+  def in_ruby(app, server)
+    app.tell("")
+    rows, (objects, blocks), alone, everywhere, wrong, json, tsv = JSON.parse(app.hear)
+    assert_equal %w[holder by objects object_bytes path paths], rows[0].keys
+    assert_equal server["object_rows"].map { |r| r.values_at("holder", "by", "path", "objects") }, rows.map { |r| r.values_at("holder", "by", "path", "objects") }
+    assert_equal [rows, []], [objects, everywhere]
+    assert_equal "of: :all isn't known: give :blocks, :objects or :both", wrong
+    assert((blocks + alone).all? { |r| r.key?("blocks") && !r.key?("objects") })
+    rack = JSON.parse(json)
+    assert_equal [rows, server["object_samples"]], rack.values_at("object_rows", "object_samples")
+    refute(rack["rows"].any? { |r| r.key?("of") || r.key?("objects") })
+    head, *lines = tsv.lines(chomp: true).map { |l| l.split("\t", -1) }
+    assert_equal %w[holder by blocks bytes paths path of], head
+    assert_equal [rows[0].values_at("holder", "objects", "object_bytes").map(&:to_s)], lines.filter_map { |l| l.values_at(0, 2, 3) if l[6] == "objects" }.first(1)
   end
 
   # A line's bytes over time. Other lines have none.
   def test_history
-    run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 1.5) do |_, rows|
+    run_program(["[i]", "Array.new(10, i)"], 1.5) do |_, rows|
       want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes / 64 * 64] }
       all = eventually("the steps of the history") do
         got = JSON.parse(body("/history/locations.json?by=objects"))["rows"].to_h { |_, location, _, _, bytes| [location, bytes[-1]] }
@@ -132,8 +165,8 @@ class ObjectLinesTest < Minitest::Test
       def some(n) = (n.times { keep; [2] }; 4.times { GC.start }; puts; $stdout.flush; gets)
       def begin! = 100_000.times { Object.new }
       begin! until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 0.5
-      some(300_000)
-      some(2_000_000)
+      some(1_500_000)
+      some(4_000_000)
       $kept.clear
       some(0)
     RUBY
@@ -143,7 +176,7 @@ class ObjectLinesTest < Minitest::Test
       eventually("the objects of #{name}") do
         rows = tsv
         n = rows.find { |r| r.location.end_with?("app.rb:2") }&.objects.to_i
-        name == "none" ? n.zero? : n > (name == "less" ? 100_000 : 800_000)
+        name == "none" ? n.zero? : n > (name == "less" ? 300_000 : 2_000_000)
       end
       assert_equal 200, post("/mark?name=#{name}").status
       app.tell("") unless name == "none"
@@ -165,25 +198,50 @@ class ObjectLinesTest < Minitest::Test
     end
   end
 
-  # The lines' sums, in each form that has stacks.
+  # The lines' sums, in each form that has stacks; those who called a line have its sum together.
   def test_profiles
-    run_program({ "[i]" => 1, "Object.new" => 1 }, 2) do |_, rows|
-      want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes] }
-      tree = JSON.parse(body("/flame.json?by=objects"))
-      assert_equal "objects", tree["by"]
-      names = tree["frame"].map { |f| f < 0 ? nil : tree["names"][tree["frames"][f][0]] }
-      assert_equal want, names.zip(tree["value"]).to_h.slice(*want.keys)
-      assert_equal tree["samples"], tsv.sum(&:object_samples)
+    app = served_ruby(<<~RUBY, options: "objects:on")
+      KEPT = []
+      def made = Object.new
+      def often = 15.times { KEPT << made }
+      def seldom = 5.times { KEPT << made }
+      def drops = 60.times { made }
+      def alone = KEPT << [1]
+      (often; seldom; drops; alone) until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 2.5
+      4.times { GC.start }
+      puts; $stdout.flush; gets
+    RUBY
+    app.hear
+    seen = seconds_now
+    eventually("sums of the last second") { seconds_now > seen + 2 }
+    row = tsv.find { |r| r.location.end_with?("app.rb:2") }
+    tree = JSON.parse(body("/flame.json?by=objects&location=#{escape(row.location)}"))
+    assert_equal ["objects", row.object_bytes], tree.values_at("by", "total")
+    assert_includes 1..row.object_samples, tree["samples"]
+    collapsed = body("/stacks.collapsed?by=objects").lines.map { |l| l.chomp.rpartition(" ").values_at(0, 2) }
+    by = collapsed.group_by { |stack, _| stack[/often|seldom|drops|alone/] }.transform_values { |v| v.sum { |_, n| n.to_i } }
+    puts "# #{by.inspect}, #{tree["samples"]} of #{row.object_samples} samples have stacks"
+    assert_equal row.object_bytes, by.values_at("often", "seldom").sum
+    # a share of n samples, which come twenty at a time from one loop or the other
+    assert_in_delta 0.75, by["often"].fdiv(row.object_bytes), 4 * Math.sqrt(0.75 * 0.25 * 20 / [tree["samples"], 20].max)
+    assert_nil by["drops"], "what died"
+    assert_match(/;(Object#)?often;.*;(Object#)?made(;(Class#)?new)?\z/, collapsed.find { |stack, _| stack.include?("often") }[0])
+    profiles = JSON.parse(body("/stacks.speedscope.json"))["profiles"]
+    assert_equal tsv.sum(&:object_bytes), profiles.find { |p| p["name"] == "bytes of Ruby's objects" }["weights"].sum
+    assert_includes body("/flame?by=objects"), "objects that stay, by the lines that made them, and who called these"
+  end
+
+  # With stacks:off each line stands alone.
+  def test_profiles_without_stacks
+    run_program(["[i]", "Object.new"], 1, options: ["objects:on", "stacks:off"]) do |_, rows|
+      want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes.to_s] }
       collapsed = body("/stacks.collapsed?by=objects").lines.to_h { |l| l.chomp.rpartition(" ").values_at(0, 2) }
-      assert_equal(want.transform_values(&:to_s), collapsed.slice(*want.keys))
-      profiles = JSON.parse(body("/stacks.speedscope.json"))["profiles"]
-      assert_equal tree["total"], profiles.find { |p| p["name"] == "bytes of Ruby's objects" }["weights"].sum
-      assert_includes body("/flame?by=objects"), "objects that stay, by the lines that made them"
+      assert_equal want, collapsed.slice(*want.keys)
     end
   end
 
   def test_slots
-    run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 2) do |_, rows|
+    run_program(["[i]", "Array.new(10, i)"], 2) do |_, rows|
       one, ten = rows.values_at(FIRST, FIRST + 1)
       assert_in_delta 40, one.object_bytes.fdiv(one.objects), 0.1
       assert_in_delta(RUBY_VERSION < "3.2" ? 40 : 160, ten.object_bytes.fdiv(ten.objects), 0.1)
@@ -191,7 +249,7 @@ class ObjectLinesTest < Minitest::Test
   end
 
   def test_compaction_moves_samples_along
-    run_program({ "[i]" => 1 }, 2, "GC.compact if i % 20_000 == 19_999") do |rounds, rows|
+    run_program(["[i]"], 2, "GC.compact if i % 20_000 == 19_999") do |rounds, rows|
       row = rows[FIRST]
       # from 3.4 on what a compaction didn't move may be another object, and is forgotten
       off = ((row&.objects || 0) - rounds) * 100.0 / rounds
@@ -216,7 +274,10 @@ class ObjectLinesTest < Minitest::Test
           made = Array.new(random.rand(30)) { |k| [k, k.to_s, { k => Class.new.new }] }
           kept << made if (n += 1) % 50 == 0
           kept.shift if kept.size > 500
-          GC.compact if GC.respond_to?(:compact) && n % 3000 == 0
+          next unless GC.respond_to?(:compact) && n % 1500 == 0
+          kept.clear # a compaction of a heap that has lost pages since
+          2.times { GC.start }
+          GC.compact
         end
       end
       threads = Array.new(2) { Thread.new { run.(1.2) } }
@@ -314,7 +375,7 @@ class ObjectLinesTest < Minitest::Test
 
   # Ruby 3.1 crashes if a Ractor starts while new objects are traced.
   def test_auto
-    run_program({ "[i]" => 1 }, 1, options: nil) do |_, rows|
+    run_program(["[i]"], 1, options: nil) do |_, rows|
       if RUBY_VERSION < "3.2"
         assert_equal "unavailable", sampled["state"]
         assert_includes sampled["why"], "objects:on"
@@ -326,7 +387,7 @@ class ObjectLinesTest < Minitest::Test
   end
 
   def test_off
-    run_program({ "[i]" => 1 }, 0.5, options: ["objects:off"]) do |_, rows, noted|
+    run_program(["[i]"], 0.5, options: ["objects:off"]) do |_, rows, noted|
       assert_equal ["off", 0], [sampled["state"], noted]
       assert_equal [0, 0, 0, nil], rows[FIRST].to_a.values_at(*Row.members.each_index.select { |i| Row.members[i].start_with?("object") }) if rows[FIRST]
     end

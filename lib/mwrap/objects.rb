@@ -102,13 +102,17 @@ module Mwrap::Objects
     end
 
     # The holders of a location's live blocks, or of all live blocks: a Result with the rows of
-    # Mwrap.holders. nil: no such location. Raises Failed, too.
+    # Mwrap.holders. With a location it has rows of Ruby's objects that were made there, too: +of+ is
+    # then :objects. nil: no such location. Raises Failed, too.
     def holders(location = nil)
       walk("holders", location) do
-        next if location && !Mwrap[location]
-        rows = Mwrap.holders(location)
-        [{ blocks: rows.sum { |r| r[:blocks] }, bytes: rows.sum { |r| r[:bytes] },
-           nothing: rows.sum { |r| r[:by] == :nothing ? r[:blocks] : 0 } }, rows]
+        here = Mwrap[location] if location
+        next if location && !here
+        objects, blocks = Mwrap.holders(location, of: :both).partition { |r| r.key?(:objects) }
+        [{ blocks: blocks.sum { |r| r[:blocks] }, bytes: blocks.sum { |r| r[:bytes] },
+           nothing: blocks.sum { |r| r[:by] == :nothing ? r[:blocks] : 0 },
+           object_samples: objects.empty? ? nil : here.object_samples }.compact,
+         blocks.map { |r| { **r, of: :blocks } } + objects.map { |r| { **r, blocks: r[:objects], bytes: r[:object_bytes], of: :objects } }]
       end
     end
 

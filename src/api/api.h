@@ -96,6 +96,11 @@ struct mw_object_sum {
 	uint64_t objects, bytes;
 	uint64_t variance; /* of `objects` */
 };
+/* What the samples that one stack made stand for. */
+struct mw_object_stack {
+	uint32_t id, stack, samples;
+	double objects, bytes;
+};
 enum { MW_OBJECT_SUMS = 2048 }; /* locations with such a sum, at most */
 
 struct mw_snapshot {
@@ -266,6 +271,9 @@ struct mw_stacked {
 	uint32_t samples, live_samples;
 	double born_bytes; /* of the live ones, those that were born in the range asked for */
 	uint32_t born_samples;
+	double objects,
+		object_bytes; /* of Ruby's that stay, made at the location: those whose stacks were kept */
+	uint32_t object_samples;
 };
 
 struct mw_stacks {
@@ -462,14 +470,17 @@ struct mw_api {
 	 *
 	 * For the sampling of Ruby's objects (server/objects). object_here: the location of the Ruby code that the
 	 * calling thread runs, with the GVL and outside of a collection; MW_ID_NOWHERE: none, or the thread is in the tracker
-	 * or quiet. It allocates nothing of Ruby's. The location isn't retired until as many object_gone calls.
-	 * objects: these sums, by ascending id, count in rows from now on; each id is held. One thread at a time.
+	 * or quiet. stack: who called it, unless it is NULL; 0: that isn't kept. It allocates nothing of Ruby's. The
+	 * location isn't retired, nor is the stack forgotten, until as many object_gone calls.
+	 * objects: these sums, by ascending id, count in rows from now on, and those of stacks in stacks; each id is
+	 * held. One thread at a time, in quiet.
 	 */
 	bool (*ask_ruby)(void (*run)(void *));
 	bool (*while_ruby)(void (*f)(void *), void *ctx);
-	uint32_t (*object_here)(void);
-	void (*object_gone)(uint32_t id);
-	void (*objects)(const struct mw_object_sum *, size_t n);
+	uint32_t (*object_here)(uint32_t *stack);
+	void (*object_gone)(uint32_t id, uint32_t stack);
+	void (*objects)(const struct mw_object_sum *, size_t n, const struct mw_object_stack *,
+			size_t stacks);
 
 	/* Ruby's heap pages: zeros if there are none, or none can be seen. */
 	void (*heap_sums)(struct mw_heap_sums *);

@@ -11,10 +11,12 @@
 #include <ruby/thread.h>
 
 static VALUE busy_error, unavailable_error, failed_error;
-static ID id_holder, id_by, id_blocks, id_bytes, id_paths, id_path;
+static ID id_holder, id_by, id_blocks, id_bytes, id_objects, id_object_bytes, id_both, id_of, id_paths,
+	id_path;
 
 struct question {
 	VALUE location; /* a frozen String, or nil */
+	bool blocks, objects; /* rows of which are wanted */
 	struct mw_result_owner *hold;
 	struct mw_holders_child child;
 	struct mw_holders answer;
@@ -96,8 +98,8 @@ static VALUE row_hash(const struct mw_holder *h)
 		rb_ary_push(path, mw_location_string(h->path[i], strlen(h->path[i])));
 	rb_hash_aset(row, ID2SYM(id_holder), mw_location_string(h->holder, strlen(h->holder)));
 	rb_hash_aset(row, ID2SYM(id_by), ID2SYM(rb_intern(mw_offers->held_by_name(h->by))));
-	rb_hash_aset(row, ID2SYM(id_blocks), ULL2NUM(h->blocks));
-	rb_hash_aset(row, ID2SYM(id_bytes), ULL2NUM(h->bytes));
+	rb_hash_aset(row, ID2SYM(h->objects ? id_objects : id_blocks), ULL2NUM(h->blocks));
+	rb_hash_aset(row, ID2SYM(h->objects ? id_object_bytes : id_bytes), ULL2NUM(h->bytes));
 	rb_hash_aset(row, ID2SYM(id_path), path);
 	rb_hash_aset(row, ID2SYM(id_paths), ULL2NUM(h->paths));
 	return row;
@@ -118,6 +120,7 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
 	hold->search = calloc(1, sizeof(*hold->search));
 	ask.ids = all ? NULL : (const uint32_t *)(void *)hold->text.p;
 	ask.n = hold->text.n / sizeof(*ask.ids);
+	ask.objects = q->objects ? mw_offers->objects_for_holders : NULL;
 	if (hold->search)
 		q->is = mw_offers->holders_begin(&hold->search->child, hold->of, &ask, q->err);
 	hold->of->quiet_leave();
@@ -127,13 +130,28 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
 		wait_without_gvl(q);
 	if (q->is != MW_HOLDERS_OK)
 		refuse(q);
-	for (size_t i = 0; i < hold->search->answer.n; i++)
-		rb_ary_push(rows, row_hash(&hold->search->answer.rows[i]));
+	for (size_t i = 0; i < hold->search->answer.n; i++) {
+		const struct mw_holder *h = &hold->search->answer.rows[i];
+
+		if (h->objects ? q->objects : q->blocks)
+			rb_ary_push(rows, row_hash(h));
+	}
 	return rows;
 }
 
+static void take_of(struct question *q, VALUE of)
+{
+	ID id = SYMBOL_P(of) ? SYM2ID(of) : 0;
+
+	q->blocks = id == id_blocks || id == id_both;
+	q->objects = id == id_objects || id == id_both;
+	if (!q->blocks && !q->objects)
+		rb_raise(rb_eArgError,
+			 "of: %+" PRIsVALUE " isn't known: give :blocks, :objects or :both", of);
+}
+
 /*
- * call-seq: Mwrap.holders(location = nil) -> [{ holder:, by:, blocks:, bytes:, path:, paths: }, ...]
+ * call-seq: Mwrap.holders(location = nil, of: :blocks) -> [{ holder:, by:, blocks:, bytes:, path:, paths: }, ...]
  *
  * Returns what holds the blocks that are live at +location+, a String as Mwrap[] takes it, the most
  * blocks first. Without it: what holds all live blocks, the most bytes first.
@@ -148,6 +166,15 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
  * path::   an Array of frozen Strings, from the root to the holder: the path that most of these blocks
  *          have. Empty for +:garbage+ and +:nothing+, and without +location+
  * paths::  how many different paths there are: 0 if there are too many to tell, and without +location+
+ *
+ * With <tt>of: :objects</tt> the rows are of the Ruby objects that +location+ made and that stay, the most first: with
+ * +objects+ and +object_bytes+ instead of +blocks+ and +bytes+. The holder is the object that refers to them. They are
+ * estimated from samples: how many, SourceLocation#object_samples says. Without samples, and without +location+, there
+ * are none. With <tt>of: :both</tt> the rows of objects come after those of blocks.
+ *
+ *   Mwrap.holders("app.rb:3", of: :objects).first
+ *   # => { holder: "Array", by: :ruby, objects: 306_704, object_bytes: 12_268_160,
+ *   #      path: ["vm", "Object::Registry", "Registry.@records", "Array"], paths: 1 }
  *
  * A block is held by the object that points to it or to a block that leads to it. It counts once.
  * Names of classes, variables and locations are shown, contents never.
@@ -164,22 +191,22 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
  *
  * The Array is empty if nothing was allocated at +location+, and without the tracker.
  *
- * Raises TypeError if +location+ isn't a String; Mwrap::Objects::Busy while another call is under way;
+ * Raises TypeError if +location+ isn't a String; ArgumentError for another +of+; Mwrap::Objects::Busy while another call is under way;
  * Mwrap::Objects::Unavailable if this Ruby lacks a function for it; Mwrap::Objects::Failed
  * if the child can't be made, is killed, or has no answer within a minute; RuntimeError if the
  * server's library, which has the search, can't be loaded; and NoMemoryError.
  */
 static VALUE mwrap_holders(int argc, VALUE *argv, VALUE mod)
 {
-	struct question q = { .location = Qnil };
-	VALUE rows;
+	struct question q = { .location = Qnil, .blocks = true };
+	VALUE options, of, rows;
 
-	rb_check_arity(argc, 0, 1);
-	if (argc && !NIL_P(argv[0])) {
-		VALUE location = argv[0];
-
-		StringValue(location);
-		q.location = rb_str_new_frozen(location); /* other threads run meanwhile */
+	rb_scan_args(argc, argv, "01:", &q.location, &options);
+	if (!NIL_P(options) && rb_get_kwargs(options, &id_of, 0, 1, &of) && of != Qundef)
+		take_of(&q, of);
+	if (!NIL_P(q.location)) {
+		StringValue(q.location);
+		q.location = rb_str_new_frozen(q.location); /* other threads run meanwhile */
 	}
 	if (mw_tracker == &mw_no_tracker)
 		return rb_ary_new();
@@ -206,6 +233,10 @@ void mw_init_holders(void)
 	id_by = rb_intern("by");
 	id_blocks = rb_intern("blocks");
 	id_bytes = rb_intern("bytes");
+	id_objects = rb_intern("objects");
+	id_object_bytes = rb_intern("object_bytes");
+	id_both = rb_intern("both");
+	id_of = rb_intern("of");
 	id_paths = rb_intern("paths");
 	id_path = rb_intern("path");
 	rb_define_singleton_method(mod, "holders", mwrap_holders, -1);

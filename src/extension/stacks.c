@@ -107,7 +107,7 @@ static enum mw_profile_by by_arg(VALUE by)
  * The stacks of a location add up to its +live_bytes+ and +live+, or +total+ and +allocations+, each
  * exactly. How they are divided among the stacks is estimated from samples. A location without a
  * sample has one stack, which is the location alone, with 0 samples. That is so for all of them
- * with <tt>stacks:off</tt>, and for objects: their callers aren't known. Stacks with 0 bytes and blocks are left out.
+ * with <tt>stacks:off</tt>. Of some samples of objects the stack is kept. Stacks with 0 bytes and blocks are left out.
  *
  * The Array is empty if nothing was allocated at +location+, and without the tracker. The call's own
  * allocations aren't tracked, as in Mwrap.each. Making it takes some milliseconds, during which other

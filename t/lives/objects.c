@@ -10,6 +10,7 @@ bool objects_on;
 
 struct sample {
 	uint32_t made; /* by which line, below LIVES_MADE */
+	uint32_t window;
 	uint32_t majors; /* done when it was noted */
 	double at; /* of all bytes that the line made by then */
 	double weight, born;
@@ -23,13 +24,15 @@ static struct {
 	double gone[LIVES_MADE]; /* bytes of a line that a major collection has freed: the oldest */
 	double each; /* bytes that a sample stands for */
 	double starts;
-	uint32_t majors;
+	uint32_t majors, windows;
+	double settled[2]; /* what was noted by then has outlived one major collection, and two */
 	struct chance chance;
 } now;
 
 /* over all lives */
 static struct {
-	size_t said, wrong, off; /* sentences; of another line than most; with a share that is far off */
+	size_t said, wrong, beyond,
+		off; /* sentences; of another line than most; with a share beyond its error; far off */
 	size_t heap, told; /* that Ruby's heap grows, by a line with a third or more; that name one */
 } sums;
 
@@ -72,6 +75,12 @@ static void thin(void)
 	now.each *= 2;
 }
 
+/* Bytes of a line from one cluster to the next: by chance alone, so small lines have what is theirs. */
+static double gap(void)
+{
+	return now.each * (CLUSTER + 1) / 2 * -log(1 - chance_unit(&now.chance) * 0.999999);
+}
+
 static void note(const struct life *l, uint32_t made, double t)
 {
 	double kept, dropped;
@@ -82,10 +91,11 @@ static void note(const struct life *l, uint32_t made, double t)
 
 		if (now.n + cluster > SAMPLES)
 			thin();
+		now.windows++;
 		for (unsigned i = 0; i < cluster; i++)
-			now.v[now.n++] =
-				(struct sample){ made, l->gc.majors_done, now.next[made], now.each, t };
-		now.next[made] += now.each * cluster * -log(1 - chance_unit(&now.chance) * 0.999999);
+			now.v[now.n++] = (struct sample){ made,           now.windows, l->gc.majors_done,
+							  now.next[made], now.each,    t };
+		now.next[made] += gap();
 	}
 }
 
@@ -109,6 +119,8 @@ void objects_begin(const struct life *l)
 			   (l->nth + 1) * UINT64_C(0xd1b54a32d192ed03);
 	now.each = chance_scale(&now.chance, 8 * KB, 512 * KB);
 	now.starts = l->starts;
+	for (uint32_t made = 0; made < LIVES_MADE; made++)
+		now.next[made] = gap();
 }
 
 void objects_second(const struct life *l, double t)
@@ -119,6 +131,10 @@ void objects_second(const struct life *l, double t)
 		note(l, made, t);
 	if (l->gc.majors_done != now.majors)
 		collect(l, t);
+	if (l->gc.majors_done != now.majors) {
+		now.settled[1] = l->gc.majors_done - now.majors > 1 ? t - STEP : now.settled[0];
+		now.settled[0] = t - STEP;
+	}
 	now.majors = l->gc.majors_done;
 }
 
@@ -129,7 +145,7 @@ const struct mw_object_stay *objects_stays(size_t *n)
 		if (now.majors - now.v[i].majors >= 2)
 			now.stays[(*n)++] = (struct mw_object_stay){
 				now.v[i].made + 1, (uint32_t)(now.starts + now.v[i].born),
-				now.v[i].weight, "Array"
+				now.v[i].window, now.v[i].weight, "Array"
 			};
 	return now.stays;
 }
@@ -148,10 +164,34 @@ static double kept_since(const struct life *l, uint32_t made, double since, doub
 	return fmax(0, kept - fmax(then, dropped));
 }
 
+/* The same of what samples can tell: it was made before the last collections but one, and isn't collected. */
+static double stays_since(const struct life *l, uint32_t made, double since)
+{
+	double then, kept, unused;
+
+	bytes_at(l, made, since, &then, &unused);
+	if (since <= 0) /* what is there at the start was noted in its second */
+		then = 0;
+	bytes_at(l, made, now.settled[1], &kept, &unused);
+	return fmax(0, kept - fmax(then, now.gone[made]));
+}
+
+/* The share of the line that is named. */
+static void judge_share(const struct life *l, const struct mw_verdict *v, double since)
+{
+	double all = 0, off;
+
+	for (uint32_t made = 0; made < LIVES_MADE; made++)
+		all += stays_since(l, made, since);
+	off = fabs((all > 0 ? stays_since(l, v->made.line - 1, since) / all : 0) - v->made.at.share);
+	sums.beyond += off > v->made.error + 0.005;
+	sums.off += off > 2 * v->made.error + 0.02;
+}
+
 void objects_judge(const struct life *l, const struct mw_verdict *v, double t)
 {
 	double since = fmax((v->kind == MW_VERDICT_GREW ? v->begun : v->since) - l->starts, 0);
-	double all = 0, most = 0, named = 0, share;
+	double all = 0, most = 0, named = 0;
 
 	for (uint32_t made = 0; objects_on && made < LIVES_MADE; made++) {
 		double kept = kept_since(l, made, since, t);
@@ -167,10 +207,9 @@ void objects_judge(const struct life *l, const struct mw_verdict *v, double t)
 	}
 	if (!v->made.samples)
 		return;
-	share = all > 0 ? named / all : 0;
 	sums.said++;
 	sums.wrong += named < most / 2;
-	sums.off += fabs(share - v->made.at.share) > 3 * v->made.error + 0.1;
+	judge_share(l, v, since);
 }
 
 static double percent(size_t n, size_t of)
@@ -182,8 +221,9 @@ void objects_print(void)
 {
 	if (!objects_on)
 		return;
-	printf("made_sentences %zu\nmade_wrong_percent %.2f\nmade_off_percent %.2f\n", sums.said,
-	       percent(sums.wrong, sums.said), percent(sums.off, sums.said));
+	printf("made_sentences %zu\nmade_wrong_percent %.2f\n", sums.said, percent(sums.wrong, sums.said));
+	printf("made_beyond_percent %.2f\nmade_off_percent %.2f\n", percent(sums.beyond, sums.said),
+	       percent(sums.off, sums.said));
 	printf("made_heap_sentences %zu\nmade_told_percent %.1f\n", sums.heap,
 	       percent(sums.told, sums.heap));
 }

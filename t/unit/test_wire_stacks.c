@@ -46,10 +46,12 @@ static void make(void)
 	fake_row(MW_KIND_SPECIAL, 1, "(other)")->id = 2;
 	fake_row(MW_KIND_RUBY, 6000, "/a.rb:3")->id = 9;
 	fake_row(MW_KIND_RUBY, 5000, "/a.rb:4")->id = 7;
-	stacked[0] = (struct mw_stacked){ 7, 0, 4, 1000.4, 10.25, 500.6, 0.001, 1000.4, 3, 2, 250.6, 1 };
-	stacked[1] = (struct mw_stacked){ 7, 4, 1, 1e300, 0.0 / 0.0, -5, 0, 1e300, UINT32_MAX, 0, 0, 0 };
-	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0 };
-	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0 };
+	stacked[0] = (struct mw_stacked){ 7, 0, 4,     1000.4, 10.25, 500.6, 0.001, 1000.4,
+					  3, 2, 250.6, 1,      80.6,  3200,  5 };
+	stacked[1] = (struct mw_stacked){ 7,          4, 1, 1e300, 0.0 / 0.0, -5, 0, 1e300,
+					  UINT32_MAX, 0, 0, 0,     0,         0,  0 };
+	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0, 0, 0, 0 };
+	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0, 0, 0, 0 };
 	fake_stacks = (struct mw_stacks){
 		.n = 4, .n_frames = 6, .n_chain = 5, .v = stacked, .frames = frames, .chain = chain, .rate = 65536
 	};
@@ -93,6 +95,8 @@ TEST(stacks_arrive)
 	assert_true(w.stacks[0].live_bytes == 501 && w.stacks[0].live_blocks == 0.001);
 	assert_true(w.stacks[0].samples == 3 && w.stacks[0].live_samples == 2);
 	assert_true(w.stacks[0].born_bytes == 251 && w.stacks[0].born_samples == 1);
+	assert_true(w.stacks[0].objects == 81 && w.stacks[0].object_bytes == 3200 &&
+		    w.stacks[0].object_samples == 5);
 	assert_false(w.grown);
 	assert_true(w.stacks[1].bytes == 1e18 && w.stacks[1].blocks == 0 && w.stacks[1].live_bytes == 0);
 	assert_true(w.stacks[1].samples == UINT32_MAX);
@@ -242,21 +246,21 @@ TEST(wrong_lines)
 		"=a\n@0\t1\t0\t1\t\n",                 /* a text that there isn't */
 		"=a\tb\n",        /* two fields */
 		"=a\n@0\t1\t0\t0\t0\t\n",              /* one field too many */
-		"#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t\n",   /* of frames that come later */
-		"#3\t1\t1\t1\t1\t1\t1\t0\t0\t\n",      /* of a row that there isn't */
-		"=a\n@0\t1\t0\t0\t\n#3\t1\t1\t1\t1\t1\t1\t0\t0\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t\n", /* no frame */
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t1\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t4294967296\t1\t0\t0\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t-1\t1\t1\t1\t0\t0\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0",
+		"#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t\n",   /* of frames that come later */
+		"#3\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t\n",      /* of a row that there isn't */
+		"=a\n@0\t1\t0\t0\t\n#3\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t\n", /* no frame */
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t1\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t4294967296\t1\t0\t0\t0\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t-1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0",
 		"~1\n",
 		"~\t\n",
 		"~1\t1\t\n",
 		"~9223372036854775808\t\n",
 	};
 	static const char right[] =
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t\n~-9223372036854775808\t\n";
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0\t\n~-9223372036854775808\t\n";
 	size_t table;
 
 	make();
@@ -285,8 +289,8 @@ TEST(merged_by_texts)
 		{ .name = "keep", .file = "/a\t\n.rb", .line = 4, .kind = MW_KIND_RUBY },
 		{ .name = "new", .file = "", .kind = MW_KIND_NATIVE },
 	};
-	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 100, 4, 1, 20, 1 },
-					    { 1, 1, 2, 300, 3, 50, 1, 300, 4, 1, 0, 0 } };
+	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 100, 4, 1, 20, 1, 0, 0, 0 },
+					    { 1, 1, 2, 300, 3, 50, 1, 300, 4, 1, 0, 0, 0, 0, 0 } };
 	struct mw_part parts[2] = { { .wire = &w }, { .wire = &other } };
 	const struct mw_api *api;
 	struct mw_snapshot *table;
@@ -357,6 +361,8 @@ TEST(inherited_counts_once)
 		if (s->v[i].depth == 4) { /* a quarter of 5000 came after the fork */
 			assert_true(s->v[i].bytes == 1250 && s->v[i].blocks == 10.25 * 1.25);
 			assert_true(s->v[i].live_bytes == 1002 && s->v[i].live_samples == 4);
+			assert_true(s->v[i].objects == 162 && s->v[i].object_bytes == 6400);
+			assert_int_equal(s->v[i].object_samples, 10);
 			assert_int_equal(s->v[i].samples, 6);
 		} else if (s->v[i].depth == 2) { /* nothing of 6000 */
 			assert_true(s->v[i].bytes == 7 && s->v[i].live_bytes == 14);

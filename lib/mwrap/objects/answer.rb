@@ -14,7 +14,7 @@ module Mwrap::Objects
   #   /objects/class/NAME       as allocations(NAME)
   #   /objects/find/WHAT        as find(WHAT); an address, a class's name, or the digits of an object_id; depth=
   #   /objects/holders          as holders
-  #   /objects/holders?location=LOCATION
+  #   /objects/holders?location=LOCATION   also of the Ruby objects that it made
   #
   # The form is HTML, or that of a suffix .tsv, .csv or .json (or format=). +query+ is the text
   # behind the question mark, or nil: limit= (0: all; of a page 1,000), offset=, sort= a column's
@@ -257,9 +257,15 @@ module Mwrap::Objects
       top = { title: result.view.title, cost: result.view.cost, seconds: result.seconds.round(6) }
       top[{ "find" => :what, "holders" => :location }.fetch(result.view.name, :class)] = plain_value(nil, result.subject) if result.subject
       top.merge!(result.facts)
+      objects, rows = rows.partition { |r| r[:of] == :objects } # as /holders.json of the server has them
+      lists = { rows: rows.map { |r| r.except(:of) } }
+      lists[:object_rows] = objects.map { |r| r.except(:of, :blocks, :bytes) } if result.view.name == "holders"
+      "{\n#{top.map { |k, v| "#{JSON.generate(k.to_s)}:#{JSON.generate(v)},\n" }.join}#{lists.map { |k, v| list(k, v) }.join(",\n")}\n}\n"
+    end
+
+    def list(name, rows)
       rows = rows.map { |r| r.to_h { |k, v| [k, plain_value(k, v)] } }
-      "{\n#{top.map { |k, v| "#{JSON.generate(k.to_s)}:#{JSON.generate(v)},\n" }.join}\"rows\":[" \
-        "#{rows.map { |r| "\n#{JSON.generate(r)}" }.join(",")}#{"\n" unless rows.empty?}]\n}\n"
+      "\"#{name}\":[#{rows.map { |r| "\n#{JSON.generate(r)}" }.join(",")}#{"\n" unless rows.empty?}]"
     end
 
     def plain_value(name, v)

@@ -92,16 +92,18 @@ module Mwrap::Objects
              { objects: "Objects", memsize: "Bytes", traced: "Objects of a known line" }),
     View.new("holders", "Holders of live blocks",
              "Which Ruby object points to them, or to a block that leads to them; native memory; or nothing, which is a " \
-             "native leak. With a location: of its blocks, and by which path a root of Ruby leads to the object.",
+             "native leak. With a location: of its blocks and of the Ruby objects that it made, and by which path a root of " \
+             "Ruby leads to the object.",
              "A forked child looks: about 400 ms for a million objects. The application's Ruby threads stand still for " \
              "the fork alone, about 10 ms.",
              [Column.new(:holder, "Holder", "A class, a library, Ruby itself, or nothing.", :text),
               Column.new(:by, "Held by", "ruby: an object that is reached; native: a library's variable or a thread's stack; " \
                                          "garbage: an object that the next collection frees; nothing: a leak.", :text),
-              Column.new(:blocks, "Blocks", "Live blocks that it holds; each counts once.", :number),
+              Column.new(:blocks, "Blocks", "Live blocks, or objects, that it holds; each counts once.", :number),
               Column.new(:bytes, "Bytes", "Their bytes.", :number),
               Column.new(:paths, "Paths", "Different paths from a root to such a holder.", :number),
-              Column.new(:path, "Path", "The path that most of these blocks have, from a root to the holder.", :path)],
-             { blocks: "Blocks", bytes: "Bytes", nothing: "Blocks held by nothing" })
+              Column.new(:path, "Path", "The path that most of these blocks have, from a root to the holder.", :path),
+              Column.new(:of, "Of", "blocks; or objects: Ruby's, which the location made and which stay, estimated from samples.", :text)],
+             { blocks: "Blocks", bytes: "Bytes", nothing: "Blocks held by nothing", object_samples: "Samples of objects" })
   ].to_h { |v| [v.name, v.freeze] }.freeze
 end

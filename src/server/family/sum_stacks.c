@@ -84,6 +84,9 @@ static void add_stack(struct merging *m, const struct mw_part *p, const struct m
 	more(&to->samples, own > 0 ? s->samples : 0);
 	more(&to->live_samples, s->live_samples);
 	more(&to->born_samples, s->born_samples);
+	to->objects += s->objects;
+	to->object_bytes += s->object_bytes;
+	more(&to->object_samples, s->object_samples);
 }
 
 static void add_process(struct merging *m, const struct mw_part *p)

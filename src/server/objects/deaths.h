@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* deaths.h - forgets noted objects that Ruby's collections free. */
+/*
+ * deaths.h - forgets noted objects that Ruby's collections free. There are two ways: a hook from Ruby 3.4 on
+ * (deaths_hook.c), and the objects' ids before (deaths_ids.c).
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "api/api.h"
+#include "ruby.h"
+
+struct mw_sample;
+struct mw_samples;
 
 /* Begins to watch collections, for good. With the GVL, once. Ruby allocates in this call. False: it can't be done. */
 bool mw_deaths_watch(const struct mw_api *);
@@ -24,9 +31,18 @@ bool mw_deaths_want_look(uint64_t cpu, bool idle);
 /*
  * Takes out of a copy what has died since the last look, as far as memory shows it: an idle Ruby runs no job. Any thread.
  */
-struct mw_samples;
 size_t mw_deaths_count(void); /* of collections, for this; 0: not known */
 void mw_deaths_since(struct mw_samples *copy);
 uint64_t mw_deaths_ns(void); /* CPU time of all looks. Any thread */
 /* Collections that went by unseen, since the start. Any thread. */
 uint64_t mw_deaths_missed(void);
+
+/* --- for the two ways ------------------------------------------------------------------------ */
+
+/* They begin. object: any of Ruby's. False: it can't be done. */
+bool mw_deaths_by_hook(void);
+bool mw_deaths_by_ids(const struct mw_api *, mw_ruby_value object);
+/* It was alive when Ruby had begun so many collections, `majors` of them major ones. */
+void mw_deaths_outlived(struct mw_sample *, size_t collections, size_t majors);
+/* Heap pages were unmapped: forgets what lay in them. */
+void mw_deaths_unmapped(struct mw_samples *);

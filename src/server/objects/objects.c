@@ -19,13 +19,14 @@ enum {
 	STACK = 64 * 1024, /* of the thread */
 	CPU_NS = 5000000,  /* the process's CPU time from window to window, at least */
 	CPU_MOST_NS = 500000000, /* and at most */
-	SHARE = 333,       /* a window may take one part in so many of it: 0.3 % */
-	NAP_NS = 5000000,  /* the thread's sleep, while the process works */
-	NAP_MOST_NS = 320000000 /* while it doesn't: each sleep is twice as long as the last one */
+	SHARE = 333,       /* a window, and asking for it, may take one part in so many of it: 0.3 % */
+	NAP_NS = 5000000, /* the thread's sleep, at least. It is as long as one CPU takes to the next window; or, */
+	NAP_MOST_NS = 320000000 /* while the process doesn't work, twice as long as the last one */
 };
 
 static const char *unavailable; /* a text that stays; the owner of the site writes it */
 static pid_t asker; /* the process in which the thread runs; 0: none. Acquire, release */
+static uint64_t asking_ns; /* CPU time of the thread, and of those before it; relaxed */
 
 /* --- the thread ------------------------------------------------------------------------------------ */
 
@@ -34,27 +35,37 @@ static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
+/* The process has taken so much CPU time, and works or not. When is the next window due? 0: Ruby can't be asked. */
+static uint64_t look_at(const struct mw_api *api, uint64_t cpu, bool works, uint64_t due)
+{
+	static uint64_t spent; /* on windows, as of the last one */
+	bool look = mw_deaths_want_look(cpu, !works);
+	uint64_t cost;
+
+	if (cpu < due && (works || !look))
+		return due;
+	if (!mw_window_ask(api))
+		return 0;
+	cost = mw_windows_ns() + mw_get(&asking_ns) - spent;
+	spent += cost;
+	return cpu + within(cost * SHARE, CPU_NS, CPU_MOST_NS);
+}
+
 static void *ask(void *arg)
 {
 	const struct mw_api *api = arg;
-	uint64_t nap = NAP_NS, next = 0, last = 0, spent = mw_windows_ns();
+	const uint64_t before = mw_get(&asking_ns);
+	uint64_t nap = NAP_NS, due = 1, last = 0;
 
-	while (api->sleep_until(mw_now_ns() + nap)) {
-		uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID), cost;
-		bool works = cpu - last > nap / 8, look;
+	while (due && api->sleep_until(mw_now_ns() + nap)) {
+		uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		bool works = cpu - last > nap / 8;
 
-		nap = works ? NAP_NS : nap * 2 < NAP_MOST_NS ? nap * 2 : NAP_MOST_NS;
+		if (!api->paused())
+			due = look_at(api, cpu, works, due);
+		nap = within(!works ? nap * 2 : due > cpu ? due - cpu : 0, NAP_NS, NAP_MOST_NS);
 		last = cpu;
-		if (api->paused())
-			continue;
-		look = mw_deaths_want_look(cpu, !works);
-		if (cpu < next && (works || !look))
-			continue;
-		if (!mw_window_ask(api))
-			break;
-		cost = mw_windows_ns() - spent;
-		spent += cost;
-		next = cpu + within(cost * SHARE, CPU_NS, CPU_MOST_NS);
+		mw_set(&asking_ns, before + mw_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	}
 	__atomic_store_n(&asker, 0, __ATOMIC_RELEASE);
 	return NULL;
@@ -157,6 +168,37 @@ static size_t sum_up(struct mw_samples *s, struct mw_object_sum *sums)
 	return n;
 }
 
+static int by_stack(const void *a, const void *b)
+{
+	const struct mw_object_stack *x = a, *y = b;
+
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+/* Those of the samples that stay and have stacks, summed up by these into to[]; returns how many. */
+static size_t sum_stacks(const struct mw_samples *s, struct mw_object_stack *to)
+{
+	size_t all = 0, n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct mw_sample *v = &s->v[i];
+
+		if (v->stack && mw_sample_stays(v))
+			to[all++] = (struct mw_object_stack){ v->id, v->stack, 1, v->weight,
+							      v->weight * v->slot };
+	}
+	qsort(to, all, sizeof(*to), by_stack);
+	for (size_t i = 0; i < all; i++)
+		if (n && to[n - 1].stack == to[i].stack) {
+			to[n - 1].samples++;
+			to[n - 1].objects += to[i].objects;
+			to[n - 1].bytes += to[i].bytes;
+		} else {
+			to[n++] = to[i];
+		}
+	return n;
+}
+
 /* Those of the last second; the owner of the site's. */
 static struct {
 	struct mw_object_sum *sums;
@@ -174,17 +216,21 @@ static void publish(const struct mw_api *api)
 	bool same = published.sums && changes == published.changes && collections == published.collections;
 	struct mw_samples *s = same ? NULL : mw_samples_copy();
 	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL, *fit;
+	struct mw_object_stack *stacks = s ? malloc(sizeof(*stacks) * MW_SAMPLES) : NULL;
 
 	published.tracker = api;
-	if (sums) {
+	if (sums && stacks) {
 		published.n = sum_up(s, sums);
 		published.changes = changes;
 		published.collections = collections;
-		api->objects(sums, published.n);
+		api->objects(sums, published.n, stacks, sum_stacks(s, stacks));
 		free(published.sums);
 		fit = realloc(sums, sizeof(*sums) * (published.n + 1));
 		published.sums = fit ? fit : sums;
+	} else {
+		free(sums);
 	}
+	free(stacks);
 	free(s);
 }
 
@@ -219,8 +265,8 @@ struct mw_object_stay *mw_objects_stays(size_t *n)
 		const struct mw_sample *v = &s->v[i];
 
 		if (mw_sample_stays(v))
-			to[(*n)++] = (struct mw_object_stay){ v->id, v->born, v->weight * v->slot,
-							      mw_sample_class(v) };
+			to[(*n)++] = (struct mw_object_stay){ v->id, v->born, v->window,
+							      v->weight * v->slot, mw_sample_class(v) };
 	}
 	free(s);
 	return to;
@@ -340,7 +386,7 @@ void mw_objects_state(const struct mw_api *api, struct mw_objects_state *to)
 		.why = "",
 		.noted = mw_windows_noted(),
 		.samples = mw_samples_n(),
-		.ns = mw_windows_ns() + mw_deaths_ns(),
+		.ns = mw_windows_ns() + mw_deaths_ns() + mw_get(&asking_ns),
 		.missed = mw_deaths_missed()
 	};
 	if (api->options()->objects == MW_OBJECTS_OFF) {

@@ -13,7 +13,7 @@
  * Weights. Ruby counts all new objects exactly. Each noted one stands for those made since the last window, divided by
  * the noted ones. So a rate that changes is no bias.
  *
- * Deaths (deaths.c). From Ruby 3.4 on a hook runs when a collection has marked, and forgets each noted object that it
+ * Deaths (deaths.h). From Ruby 3.4 on a hook runs when a collection has marked, and forgets each noted object that it
  * will free. No slot is used again before that. If a collection went by unseen, all that it could have freed is forgotten.
  * Up to 3.3 noted objects have an object_id, and the job looks which ones still have theirs.
  *
@@ -69,6 +69,7 @@ size_t mw_objects_classes(const uint32_t *ids, size_t n, struct mw_object_class 
 /* A sample that stays, and what it stands for. */
 struct mw_object_stay {
 	uint32_t id, born; /* its location; second of uptime */
+	uint32_t window; /* its number: the samples of one are likely to be alike */
 	double bytes; /* slots in Ruby's heap */
 	const char *class; /* stays; "": not known */
 };

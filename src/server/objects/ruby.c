@@ -56,5 +56,6 @@ bool mw_objects_ruby_learn(void)
 	rb->compactions = key("compact_count");
 	rb->state = symbol_of("state");
 	rb->sweeping = symbol_of("sweeping");
+	(void)rb->rb_gc_latest_gc_info(rb->state); /* its first call makes symbols, and may so free objects */
 	return rb->allocated && rb->majors;
 }

@@ -49,10 +49,16 @@ struct mw_objects_ruby {
 	mw_ruby_value state, sweeping; /* symbols: a key of GC.latest_gc_info, and a value */
 };
 extern struct mw_objects_ruby mw_objects_ruby;
-/* Is this a Ruby up to 3.3, where noted objects are known by their object_id (deaths.c)? After mw_objects_ruby_find. */
+/* Is this a Ruby up to 3.3, where noted objects are known by their object_id (deaths.h)? After mw_objects_ruby_find. */
 static inline bool mw_objects_ruby_by_identity(void)
 {
 	return mw_objects_ruby.rb_objspace_marked_object_p != NULL;
+}
+
+/* Of GC.stat, by one of the keys above. With the GVL. 0: Ruby has no such key. */
+static inline size_t mw_objects_ruby_stat(mw_ruby_value key)
+{
+	return key ? mw_objects_ruby.rb_gc_stat(key) : 0;
 }
 
 /* False: *missing is one that is required. Any thread, once Ruby is up. */

@@ -44,9 +44,15 @@ void mw_samples_end(void)
 	__atomic_store_n(&changes, mw_get(&changes) + 1, __ATOMIC_RELEASE);
 }
 
+void mw_samples_as_of(struct mw_samples *s, size_t collections, size_t majors)
+{
+	mw_set(&s->count, collections);
+	s->majors = majors;
+}
+
 void mw_sample_drop(struct mw_samples *s, uint32_t i)
 {
-	api->object_gone(s->v[i].id);
+	api->object_gone(s->v[i].id, s->v[i].stack);
 	s->v[i] = s->v[--s->n];
 }
 
@@ -109,6 +115,11 @@ const char *mw_sample_class(const struct mw_sample *s)
 uint32_t mw_samples_n(void)
 {
 	return samples ? mw_get(&samples->n) : 0;
+}
+
+size_t mw_samples_collections(void)
+{
+	return samples ? mw_get(&samples->count) : 0;
 }
 
 uint32_t mw_samples_changes(void)

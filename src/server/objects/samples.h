@@ -18,21 +18,21 @@ enum {
 
 struct mw_sample {
 	uintptr_t object; /* its address */
-	uintptr_t identity; /* its object_id, up to Ruby 3.3 (deaths.c); 0: none yet */
+	uintptr_t identity; /* its object_id, up to Ruby 3.3 (deaths.h); 0: none yet */
 	double weight; /* objects that it stands for; 0: its window is open */
-	uint32_t id; /* of its location, which is held */
+	uint32_t id, stack; /* of its location and who called it, which are held; stack 0: not kept */
 	uint32_t born; /* second of uptime */
-	uint32_t count, majors_then; /* GC.count then; the majors only up to Ruby 3.3 */
+	uint32_t count, majors_then; /* GC.count and that of major ones, when it was noted */
 	uint32_t window; /* its number: those of one window are likely to be of one line */
 	uint16_t slot; /* bytes in Ruby's heap */
 	uint16_t class; /* 1 to MW_CLASSES; 0: not known yet */
 	uint16_t survived, majors; /* collections that it outlived */
 	uint16_t of; /* objects that its window noted */
-	bool moved; /* by a compaction, since the last walk (deaths.c): so it lives */
+	bool moved; /* by a compaction, since the last walk (deaths.h): so it lives */
 };
 
 struct mw_samples {
-	size_t count, majors; /* GC.count and that of major ones, as of the last look at what has died */
+	size_t count, majors; /* the same as of the last look at what has died; count: relaxed */
 	uint32_t n;
 	struct mw_sample v[MW_SAMPLES];
 };
@@ -49,6 +49,8 @@ static inline bool mw_sample_stays(const struct mw_sample *s)
 bool mw_samples_make(const struct mw_api *);
 struct mw_samples *mw_samples_begin(void); /* the writer's: until mw_samples_end */
 void mw_samples_end(void);
+/* What has died up to this collection is forgotten. Within begin and end. */
+void mw_samples_as_of(struct mw_samples *, size_t collections, size_t majors);
 /* Forgets sample i; the last one takes its place. Within begin and end. */
 void mw_sample_drop(struct mw_samples *, uint32_t i);
 /* Makes room: about half of the young ones go, or of all if few are young. Within begin and end. random: any bits. */
@@ -64,5 +66,6 @@ void mw_samples_name(struct mw_samples *, bool (*alive)(uintptr_t object));
 /* A copy, malloc'ed, without what has died since the last look; NULL: no memory, or none could be had. */
 struct mw_samples *mw_samples_copy(void);
 uint32_t mw_samples_n(void); /* how many there are now */
+size_t mw_samples_collections(void); /* GC.count of the last look at what has died */
 uint32_t mw_samples_changes(void); /* a number that is the same as long as they are */
 const char *mw_sample_class(const struct mw_sample *); /* "Array"; "": not known */

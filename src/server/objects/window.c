@@ -14,6 +14,7 @@ enum {
 	NOTED_MOST = 160, /* if many objects were made since the last one */
 	SKIPPED = 400, /* before the first one, at most: a job always runs at the same place of a loop */
 	GAP = 8, /* from one to the next, at most */
+	STACKED = 2, /* of one sample in so many, by chance, it is kept who called its line */
 	TIMED = 32, /* one call of the hook in so many is timed */
 	TIMED_MOST = 2000 /* ns: a call that took longer is unusual, and doesn't stand for others */
 };
@@ -59,9 +60,24 @@ static uint64_t cpu_ns(void)
 
 static void run(void *);
 
+/* A stack takes long and is seldom, so it is timed by itself. */
+static uint32_t location(uint32_t *stack)
+{
+	uint64_t from;
+	uint32_t id;
+
+	*stack = 0;
+	if (random_bits() % STACKED)
+		return window.api->object_here(NULL);
+	from = cpu_ns();
+	id = window.api->object_here(stack);
+	mw_set(&ns, mw_get(&ns) + (cpu_ns() - from));
+	return id;
+}
+
 static void note(mw_ruby_value object)
 {
-	uint32_t id = window.api->object_here();
+	uint32_t stack, id = location(&stack);
 	struct mw_samples *s;
 
 	window.noted++;
@@ -72,19 +88,17 @@ static void note(mw_ruby_value object)
 		s->v[s->n++] = (struct mw_sample){
 			.object = object,
 			.id = id,
+			.stack = stack,
 			.born = mw_get(&second),
 			.count = (uint32_t)mw_walk_ruby.rb_gc_count(),
-			.majors_then =
-				mw_objects_ruby_by_identity() ?
-					(uint32_t)mw_objects_ruby.rb_gc_stat(mw_objects_ruby.majors) :
-					0,
+			.majors_then = (uint32_t)mw_objects_ruby.rb_gc_stat(mw_objects_ruby.majors),
 			.window = window.number,
 			.slot = (uint16_t)(mw_objects_ruby.rb_gc_obj_slot_size ?
 						   mw_objects_ruby.rb_gc_obj_slot_size(object) :
 						   40 /* each, up to Ruby 3.1 */),
 		};
 	else
-		window.api->object_gone(id);
+		window.api->object_gone(id, stack);
 	mw_samples_end();
 }
 
@@ -104,7 +118,7 @@ static void hook(mw_ruby_value object)
 static void made(mw_ruby_value tp, void *unused)
 {
 	const struct mw_objects_ruby *rb = &mw_objects_ruby;
-	uint64_t from;
+	uint64_t from, stacks = mw_get(&ns);
 
 	(void)unused;
 	if (mw_get(&state) != OPEN)
@@ -115,7 +129,7 @@ static void made(mw_ruby_value tp, void *unused)
 	}
 	from = cpu_ns();
 	hook(rb->rb_tracearg_object(rb->rb_tracearg_from_tracepoint(tp)));
-	from = cpu_ns() - from;
+	from = cpu_ns() - from - (mw_get(&ns) - stacks);
 	from = from > window.clock_ns ? from - window.clock_ns : 0;
 	mw_set(&ns, mw_get(&ns) + (from < TIMED_MOST ? from * TIMED : from + TIMED_MOST * (TIMED - 1)));
 }

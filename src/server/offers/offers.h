@@ -11,6 +11,7 @@
 #include "server/family/ask.h"
 #include "server/family/gather.h"
 #include "server/holders/holders.h"
+#include "server/objects/objects.h"
 #include "server/pages/pages.h"
 #include "server/pages/site.h"
 

@@ -226,7 +226,7 @@ static void summary(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, ". ");
 	}
 	if (s->q->by == MW_BY_OBJECTS) {
-		mw_buf_str(b, "Ruby\xe2\x80\x99s objects that stay, by the lines that made them: "
+		mw_buf_str(b, "Ruby\xe2\x80\x99s objects that stay, by the lines that made them, and who called these: "
 			      "the bytes of their slots, estimated from ");
 		mw_buf_commas(b, n);
 		mw_buf_str(b, n == 1 ? " sample." : " samples.");

@@ -383,6 +383,9 @@ static void take_stack(struct reader *r, struct mw_wire *w)
 	s->live_samples = take_u32(r);
 	s->born_bytes = (double)take(r);
 	s->born_samples = take_u32(r);
+	s->objects = (double)take(r);
+	s->object_bytes = (double)take(r);
+	s->object_samples = take_u32(r);
 	s->first = (uint32_t)w->chain_n;
 	while (!r->bad && *r->p != '\n') {
 		uint32_t frame = take_index(r, w->frames_n);

@@ -45,7 +45,7 @@ static const char *name_of(const struct mw_stacked_frame *f)
 
 static bool travels(const struct mw_stacked *k, const struct mw_row_index *ids)
 {
-	return mw_row_by_id(ids, k->id) && k->depth && k->ever > 0;
+	return mw_row_by_id(ids, k->id) && k->depth && (k->ever > 0 || k->objects > 0);
 }
 
 #define NONE UINT32_MAX
@@ -103,6 +103,9 @@ static void put_stack(struct mw_buf *b, const struct mw_stacks *s, const struct 
 	field(b, k->live_samples);
 	estimate(b, k->born_bytes);
 	field(b, k->born_samples);
+	estimate(b, k->objects);
+	estimate(b, k->object_bytes);
+	field(b, k->object_samples);
 	for (uint32_t i = 0; i < k->depth; i++)
 		field(b, numbers[s->chain[k->first + i]]);
 	mw_buf_str(b, "\n");

@@ -6,7 +6,7 @@
 
 /*
  * Of what stays and was made in that time, the line with the most bytes. samples is 0 if too few samples say so, the line
- * has too little of it, or what stays explains too little of what Ruby's heap has grown by: `grown` bytes. The latest
+ * has too little of it, hardly more than the next one, or none of late, or what stays explains too little of what Ruby's heap has grown by: `grown` bytes. The latest
  * objects aren't known to stay yet. So the growth counts up to the time of which what stays is. NaN: not known.
  */
 void mw_made_find(const struct mw_evidence *, double since, double to, double grown,

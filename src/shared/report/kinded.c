@@ -48,25 +48,42 @@ static uint32_t kind_of(struct mw_kinded *k, const struct mw_profile *p,
 	return MW_OF_NO_STACK;
 }
 
-/* Adds a stack to the parts of its row, which are the last ones. UINT32_MAX as its kind: no memory. */
+static void take(struct mw_kind_part *to, const struct mw_profile_stack *s, int by)
+{
+	to->bytes[by] = s->bytes[by];
+	to->blocks[by] = s->blocks[by];
+	to->samples[by] = s->samples[by];
+}
+
+/* Adds to the parts of its row, which are the last ones. */
+static void add(struct mw_kinded *k, const struct mw_kind_part *one)
+{
+	size_t at = k->n;
+
+	while (at && k->parts[at - 1].row == one->row && k->parts[at - 1].kind != one->kind)
+		at--;
+	if (at && k->parts[at - 1].row == one->row)
+		part_add(&k->parts[at - 1], one);
+	else
+		k->parts[k->n++] = *one;
+}
+
+/* A row's objects are of no kind of malloc's: all of them are in one part. UINT32_MAX as the kind: no memory. */
 static bool add_stack(struct mw_kinded *k, const struct mw_profile_stack *s, uint32_t kind)
 {
-	struct mw_kind_part one = { .row = s->row, .kind = kind, .growth = s->growth };
-	size_t at = k->n;
+	struct mw_kind_part blocks = { .row = s->row, .kind = kind, .growth = s->growth };
+	struct mw_kind_part objects = { .row = s->row, .kind = MW_OF_NO_STACK };
 
 	if (kind == UINT32_MAX)
 		return false;
-	for (int by = 0; by < MW_BY_N; by++) {
-		one.bytes[by] = s->bytes[by];
-		one.blocks[by] = s->blocks[by];
-		one.samples[by] = s->samples[by];
-	}
-	while (at && k->parts[at - 1].row == s->row && k->parts[at - 1].kind != kind)
-		at--;
-	if (at && k->parts[at - 1].row == s->row)
-		part_add(&k->parts[at - 1], &one);
-	else
-		k->parts[k->n++] = one;
+	take(&blocks, s, MW_BY_LIVE);
+	take(&blocks, s, MW_BY_TOTAL);
+	take(&objects, s, MW_BY_OBJECTS);
+	if (objects.blocks[MW_BY_OBJECTS])
+		add(k, &objects);
+	if (!objects.blocks[MW_BY_OBJECTS] || blocks.samples[MW_BY_LIVE] || blocks.samples[MW_BY_TOTAL] ||
+	    blocks.bytes[MW_BY_LIVE] || blocks.bytes[MW_BY_TOTAL] || blocks.growth)
+		add(k, &blocks);
 	return true;
 }
 
@@ -74,7 +91,7 @@ static bool make_parts(struct mw_kinded *k, const struct mw_profile *p, size_t k
 {
 	bool ok = true;
 
-	k->parts = calloc(p->n_stacks + 1, sizeof(*k->parts));
+	k->parts = calloc(p->n_stacks * 2 + 1, sizeof(*k->parts));
 	k->first = calloc(k->snapshot->n + 1, sizeof(*k->first));
 	if (!k->parts || !k->first)
 		return false;

@@ -14,7 +14,7 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* The first are divided, each by itself. Objects are the location's own. */
+/* The first are divided, each by itself. Objects are divided by samples of objects alone. */
 enum figure {
 	LIVE_BYTES,
 	TOTAL_BYTES,
@@ -133,11 +133,14 @@ static double weight(const struct mw_profile_sampled *s, enum figure figure)
 	case RANGE_BYTES:
 		w = s->born;
 		break;
+	case OBJECT_BYTES:
+		w = s->bytes[MW_BY_OBJECTS];
+		break;
+	case OBJECTS:
+		w = s->blocks[MW_BY_OBJECTS];
+		break;
 	case EVER:
 		w = s->ever;
-		break;
-	case OBJECT_BYTES:
-	case OBJECTS:
 		break;
 	}
 	if (!(w > 0))
@@ -219,7 +222,7 @@ static double weigh(struct share *s, const struct mw_profile_sampled *sampled, c
 
 /*
  * By the figure's own weights; if there are none, by the next best: by what was sampled before the
- * reset, or a location's first stack. At last in equal shares.
+ * reset, a location's first stack, or who made objects there. At last in equal shares.
  */
 static void divide_figure(uint64_t value, enum figure figure, enum figure first, struct share *s,
 			  const struct mw_profile_sampled *sampled, const size_t *order, size_t n)
@@ -228,7 +231,7 @@ static void divide_figure(uint64_t value, enum figure figure, enum figure first,
 		[LIVE_BYTES] = TOTAL_BYTES,   [TOTAL_BYTES] = LIVE_BYTES,  [LIVE_BLOCKS] = TOTAL_BLOCKS,
 		[TOTAL_BLOCKS] = LIVE_BLOCKS, [BEFORE_BYTES] = LIVE_BYTES, [RANGE_BYTES] = LIVE_BYTES,
 	};
-	const enum figure by[] = { first, instead[figure], LIVE_BYTES, TOTAL_BYTES, EVER };
+	const enum figure by[] = { first, instead[figure], LIVE_BYTES, TOTAL_BYTES, EVER, OBJECT_BYTES };
 	double sum = 0;
 
 	for (size_t i = 0; i < sizeof(by) / sizeof(*by) && sum <= 0; i++)
@@ -389,26 +392,76 @@ static bool append_objects(struct mw_profile *p, const struct mw_row *r)
 	return !r->objects || append(p, &s, &f, false);
 }
 
-/* Appends the stacks of a row. False: no memory. */
-static bool divide_row(struct mw_profile *p, const struct mw_row *r,
-		       const struct mw_profile_sampled *sampled, const size_t *order, size_t n,
-		       struct share *shares, struct figures *parts)
+static uint64_t rounded(double w)
 {
-	struct figures all = figures_of(p, r);
+	return w < 9e18 ? (uint64_t)(w + 0.5) : (uint64_t)9e18;
+}
+
+/* What a profile is made of, and memory for the parts of one row. */
+struct division {
+	struct mw_profile *p;
+	const struct mw_profile_sampled *sampled;
+	bool raw; /* parts are as estimated, but for objects: these are an estimate in the row, too */
+	struct share *shares;
+	struct figures *parts;
+};
+
+static void estimate_figures(const struct division *d, const size_t *order, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (enum figure f = 0; f < DIVIDED; f++)
+			d->parts[i].v[f] = rounded(weight(&d->sampled[order[i]], f));
+}
+
+static void divide_figures(const struct division *d, const struct mw_row *r, const size_t *order, size_t n)
+{
+	const struct figures all = figures_of(d->p, r);
 
 	for (enum figure f = 0; f < DIVIDED; f++) {
 		/* a row that shrank is divided by its live bytes, not by those born */
 		enum figure first = f == RANGE_BYTES && r->growth < 0 ? LIVE_BYTES : f;
 
-		divide_figure(all.v[f], f, first, shares, sampled, order, n);
+		divide_figure(all.v[f], f, first, d->shares, d->sampled, order, n);
 		for (size_t i = 0; i < n; i++)
-			parts[shares[i].place].v[f] = shares[i].part;
+			d->parts[d->shares[i].place].v[f] = d->shares[i].part;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (shows(&sampled[order[i]], &parts[i]) &&
-		    !append(p, &sampled[order[i]], &parts[i], r->growth < 0))
+}
+
+/* By the samples of objects alone. False: there are none. */
+static bool divide_objects(const struct division *d, const struct mw_row *r, const size_t *order, size_t n)
+{
+	const struct figures all = figures_of(d->p, r);
+
+	for (enum figure f = OBJECT_BYTES; f < FIGURES; f++) {
+		double sum = weigh(d->shares, d->sampled, order, n, f);
+
+		if (sum <= 0)
+			sum = weigh(d->shares, d->sampled, order, n, OBJECT_BYTES);
+		if (sum <= 0)
 			return false;
-	return append_objects(p, r);
+		divide(all.v[f], d->shares, n, sum);
+		for (size_t i = 0; i < n; i++)
+			d->parts[d->shares[i].place].v[f] = d->shares[i].part;
+	}
+	return true;
+}
+
+/* Appends the stacks of a row. False: no memory. */
+static bool divide_row(const struct division *d, const struct mw_row *r, const size_t *order, size_t n)
+{
+	bool known;
+
+	memset(d->parts, 0, n * sizeof(*d->parts));
+	if (d->raw)
+		estimate_figures(d, order, n);
+	else
+		divide_figures(d, r, order, n);
+	known = divide_objects(d, r, order, n);
+	for (size_t i = 0; i < n; i++)
+		if (shows(&d->sampled[order[i]], &d->parts[i]) &&
+		    !append(d->p, &d->sampled[order[i]], &d->parts[i], !d->raw && r->growth < 0))
+			return false;
+	return known || append_objects(d->p, r);
 }
 
 /* Room for the stacks of all samples, and for frames and stacks of `bare` rows. */
@@ -439,12 +492,10 @@ static void sum_samples(struct mw_profile *p)
 		p->born_samples += p->stacks[i].born_samples;
 }
 
-static bool divide_rows(struct mw_profile *p, const struct mw_profile_sampled *sampled,
-			const struct by_row *b)
+static bool divide_rows(const struct division *d, const struct by_row *b)
 {
-	struct share *shares = calloc(b->most + 1, sizeof(*shares));
-	struct figures *parts = calloc(b->most + 1, sizeof(*parts));
-	bool good = shares && parts;
+	struct mw_profile *p = d->p;
+	bool good = d->shares && d->parts;
 
 	for (size_t r = 0; good && r < b->rows; r++) {
 		const struct mw_row *row = &p->snapshot->rows[r];
@@ -453,20 +504,28 @@ static bool divide_rows(struct mw_profile *p, const struct mw_profile_sampled *s
 		struct figures f = figures_of(p, row);
 
 		if (n)
-			good = divide_row(p, row, sampled, b->order + b->first[r], n, shares, parts);
+			good = divide_row(d, row, b->order + b->first[r], n);
+		else if (d->raw)
+			good = append_objects(p, row);
 		else if (any(&f))
 			good = append(p, &alone, &f, row->growth < 0);
 	}
-	free(shares);
-	free(parts);
 	return good;
 }
 
-bool mw_profile_calibrate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
+static bool make(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n, bool raw)
 {
+	struct division d = { .p = p, .sampled = s, .raw = raw };
 	struct by_row b;
-	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, b.bare) && divide_rows(p, s, &b);
+	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, b.bare);
 
+	if (good) {
+		d.shares = calloc(b.most + 1, sizeof(*d.shares));
+		d.parts = calloc(b.most + 1, sizeof(*d.parts));
+		good = divide_rows(&d, &b);
+	}
+	free(d.shares);
+	free(d.parts);
 	by_row_free(&b);
 	if (!good)
 		p->n_stacks = 0;
@@ -474,33 +533,12 @@ bool mw_profile_calibrate(struct mw_profile *p, const struct mw_profile_sampled 
 	return good;
 }
 
-static uint64_t rounded(double w)
+bool mw_profile_calibrate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
 {
-	return w < 9e18 ? (uint64_t)(w + 0.5) : (uint64_t)9e18;
-}
-
-/* False: no memory. */
-static bool append_estimate(struct mw_profile *p, const struct mw_profile_sampled *s)
-{
-	struct figures f;
-
-	for (enum figure figure = 0; figure < FIGURES; figure++)
-		f.v[figure] = rounded(weight(s, figure));
-	return !shows(s, &f) || append(p, s, &f, false);
+	return make(p, s, n, false);
 }
 
 bool mw_profile_estimate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
 {
-	struct by_row b;
-	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, b.bare);
-
-	p->n_stacks = 0;
-	for (size_t r = 0; good && r < b.rows; r++) {
-		for (size_t i = b.first[r]; good && i < b.first[r + 1]; i++)
-			good = append_estimate(p, &s[b.order[i]]);
-		good = good && append_objects(p, &p->snapshot->rows[r]);
-	}
-	by_row_free(&b);
-	sum_samples(p);
-	return good;
+	return make(p, s, n, true);
 }

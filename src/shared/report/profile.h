@@ -7,8 +7,8 @@
  * the byte. So a sum over locations is exact, and what is said about a caller is estimated; the
  * numbers of samples say how well.
  *
- * A location without a sample has a stack of one frame: its own line. Ruby's objects have that stack, too:
- * of them it is known which lines made them, not who called these.
+ * A location without a sample has a stack of one frame: its own line. So have Ruby's objects that were made there, if
+ * none of their samples has a stack.
  *
  * To make one: zero the struct, set snapshot, rate, program, start and now, fill frames, then calibrate the
  * samples. Growth is that since the reset, or `ranged`: then the snapshot's is that of some range of
@@ -98,14 +98,17 @@ struct mw_profile_sampled {
  *
  * A row with live bytes whose samples are all of freed blocks is divided as its total is, and the
  * other way round; `before` as its live bytes. So is a growth that no sample was born of, or that is
- * below 0. A row whose samples have no weight is divided by `ever`, else in equal shares. A stack that gets nothing, and has no sample, is left out. A row without any
+ * below 0. A row whose samples have no weight is divided by `ever`, then by its objects, else in equal shares. Objects
+ * are divided by samples of objects alone; if there are none, they have the stack of one frame. A stack that gets nothing, and has no sample, is left out. A row without any
  * stack gets one of one frame, which is added to the profile's: its name is the location (of a native
  * one the function's name, if that is known).
  *
  * False: no memory, and the profile has no stacks; free it.
  */
 bool mw_profile_calibrate(struct mw_profile *, const struct mw_profile_sampled *, size_t n);
-/* The estimates as they are, rounded. Rows without a sample have no stack but that of their objects. */
+/*
+ * The estimates as they are, rounded; objects as above. Rows without a sample have no stack but that of their objects.
+ */
 bool mw_profile_estimate(struct mw_profile *, const struct mw_profile_sampled *, size_t n);
 
 /*

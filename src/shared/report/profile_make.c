@@ -67,17 +67,19 @@ static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struc
 	for (size_t i = 0; i < s->n; i++) {
 		const struct mw_stacked *k = &s->v[i];
 
-		if (!mw_row_by_id(ids, k->id) || !(k->ever > 0))
+		if (!mw_row_by_id(ids, k->id) || !(k->ever > 0 || k->objects > 0))
 			continue;
 		v[(*n)++] = (struct mw_profile_sampled){
 			.frames = chain + k->first,
 			.depth = k->depth,
 			.row = mw_row_by_id(ids, k->id) - 1,
-			.bytes = { [MW_BY_LIVE] = k->live_bytes, [MW_BY_TOTAL] = k->bytes },
-			.blocks = { [MW_BY_LIVE] = k->live_blocks, [MW_BY_TOTAL] = k->blocks },
+			.bytes = { [MW_BY_LIVE] = k->live_bytes, [MW_BY_TOTAL] = k->bytes, [MW_BY_OBJECTS] = k->object_bytes },
+			.blocks = { [MW_BY_LIVE] = k->live_blocks, [MW_BY_TOTAL] = k->blocks, [MW_BY_OBJECTS] = k->objects },
 			.born = k->born_bytes,
 			.ever = k->ever,
-			.samples = { [MW_BY_LIVE] = k->live_samples, [MW_BY_TOTAL] = k->samples },
+			.samples = { [MW_BY_LIVE] = k->live_samples,
+				     [MW_BY_TOTAL] = k->samples,
+				     [MW_BY_OBJECTS] = k->object_samples },
 			.born_samples = k->born_samples,
 		};
 	}

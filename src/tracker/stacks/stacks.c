@@ -236,8 +236,7 @@ uint32_t mw_stack_known(uint64_t hash, uint32_t first)
 	return 0;
 }
 
-/* 0: no room, not even for the location without a caller. */
-static uint32_t stack_take(const struct mw_walk *w, uint32_t id)
+uint32_t mw_stack_take(const struct mw_walk *w, uint32_t id)
 {
 	uint64_t hash = hash_of(w, id), alone = mw_mix(id);
 	uint32_t *head = mw_head(&mw_stacks_of, hash), i, node;
@@ -410,11 +409,10 @@ static void count_sample(uint32_t i, const struct mw_sample_of *of)
 
 bool mw_stacks_count(const struct mw_walk *w, uint32_t id, const struct mw_sample_of *of)
 {
-	struct mw_stack_sums *s;
 	uint32_t i;
 
 	mw_stacks_fit();
-	i = stack_take(w, id);
+	i = mw_stack_take(w, id);
 	if (of->rate)
 		COUNT(samples, 1);
 	else
@@ -424,17 +422,23 @@ bool mw_stacks_count(const struct mw_walk *w, uint32_t id, const struct mw_sampl
 		mw_add(&mw_stacks_figures.dropped, 1);
 		return true;
 	}
-	s = mw_stack_at(i);
 	if (of->rate)
 		count_sample(i, of);
 	else
-		s->ever += 1;
+		mw_stack_at(i)->ever += 1;
+	return !mw_stack_lacks_text(i, w);
+}
+
+bool mw_stack_lacks_text(uint32_t stack, const struct mw_walk *w)
+{
+	struct mw_stack_sums *s = mw_stack_at(stack);
+
 	if (!s->lacks_text)
-		return true;
+		return false;
 	s->lacks_text = false;
 	for (uint32_t k = 0; k < w->n; k++)
 		s->lacks_text |= mw_frame_lacks_text(w->key[k]);
-	return !s->lacks_text;
+	return s->lacks_text;
 }
 
 void mw_stacks_reset(void)

@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/api.h"
 #include "tracker/table/callsite.h"
 #include "tracker/table/record.h"
 
@@ -101,6 +102,10 @@ static inline bool mw_stacks_has(uint32_t id)
 {
 	return mw_get(&mw_callsite(id)->has_stack);
 }
+/* The stack of a walk at location id, which isn't forgotten until as many mw_stack_let_go calls; 0: no room. */
+uint32_t mw_stack_hold(const struct mw_walk *, uint32_t id);
+/* Does some frame of it lack its text? */
+bool mw_stack_lacks_text(uint32_t stack, const struct mw_walk *);
 /* Does that frame lack its text? */
 bool mw_frame_lacks_text(uint64_t key);
 void mw_frame_name(uint64_t key, const struct mw_frame_text *);
@@ -108,6 +113,10 @@ void mw_frame_name(uint64_t key, const struct mw_frame_text *);
 void mw_stacks_reset(void);
 
 /* --- without --- */
+
+void mw_stack_let_go(uint32_t stack); /* 0: nothing. Any thread. Never waits */
+/* From now on these stand for what stays of Ruby's objects by stack. In quiet. */
+void mw_stacks_put_objects(const struct mw_object_stack *, size_t n);
 
 /*
  * A block with the code bit died: was that only a sample, and no code? False also if that isn't

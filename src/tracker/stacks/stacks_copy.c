@@ -188,13 +188,18 @@ static void copy_stack(struct copy *c, uint32_t i)
 
 	if (!is_valid(s) || to->n >= c->stacks_room || to->n_chain + depth > c->chain_room)
 		return;
-	*v = (struct mw_stacked){ .id = mw_callsite_shown(s->id),
-				  .first = (uint32_t)to->n_chain,
-				  .depth = depth,
-				  .bytes = s->bytes,
-				  .blocks = s->blocks,
-				  .ever = s->ever,
-				  .samples = s->samples };
+	*v = (struct mw_stacked){
+		.id = mw_callsite_shown(s->id),
+		.first = (uint32_t)to->n_chain,
+		.depth = depth,
+		.bytes = s->bytes,
+		.blocks = s->blocks,
+		.ever = s->ever,
+		.samples = s->samples,
+		.objects = s->objects,
+		.object_bytes = s->object_bytes,
+		.object_samples = s->object_samples
+	};
 	while (node) {
 		uint32_t frame = mw_stack_node(node, &node);
 

@@ -15,6 +15,9 @@ struct mw_stack_sums {
 	double bytes, blocks; /* that these stand for */
 	uint32_t live;        /* samples that live: counted where it is asked for */
 	double ever; /* bytes of all samples since the start; a first stack counts as one byte */
+	uint32_t held; /* by samples of objects. Relaxed; it rises with the lock alone */
+	uint32_t object_samples; /* those that stay, and what they stand for */
+	double objects, object_bytes;
 	bool lacks_text;
 	bool dead; /* some frame of it died */
 };

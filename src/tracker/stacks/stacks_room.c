@@ -53,9 +53,9 @@ void mw_stacks_fit(void)
 /* --- room ----------------------------------------------------------------------------- */
 
 /*
- * If a table is full, stacks without a live sample go: those with dead frames or of a retired location,
- * and those without an allocation since the reset; if these are few, also those with few samples. Their
- * counts go to their location without a caller.
+ * If a table is full, stacks without a live sample, of a block or of an object, go: those with dead frames or of a
+ * retired location, and those without an allocation since the reset; if these are few, also those with few samples.
+ * Their counts go to their location without a caller.
  */
 
 static void count_live(void)
@@ -71,7 +71,7 @@ static void count_live(void)
 /* Is the stack to go? few: so many samples aren't enough to stay. */
 static bool goes(const struct mw_stack_sums *s, uint32_t few)
 {
-	if (!s->id || s->live)
+	if (!s->id || s->live || mw_get(&s->held))
 		return false;
 	if (s->since != mw_get(&mw_callsite(s->id)->since))
 		return true;

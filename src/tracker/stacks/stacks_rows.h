@@ -38,6 +38,8 @@ bool mw_some_frame_died(uint32_t node);
 uint32_t mw_stack_known(uint64_t hash, uint32_t first);
 /* The stack of a node at a location; 0: no room. */
 uint32_t mw_stack_add(uint64_t hash, uint32_t *head, uint32_t id, uint32_t node);
+/* The stack of a walk at a location; 0: no room, not even for the location without a caller. */
+uint32_t mw_stack_take(const struct mw_walk *, uint32_t id);
 /* Frees the samples of blocks that died. */
 void mw_samples_bury(void);
 /* stacks_room.c: makes more lists where they are crowded. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * object.h - the location at which Ruby makes an object: mw_api.object_here.
- */
+/* object.h - where Ruby makes an object, for its samples: see mw_api.object_here. */
 #pragma once
 
-#include <stdint.h>
+#include "tracker/table/objects.h"
 
-uint32_t mw_object_here(void);
+uint32_t mw_object_here(uint32_t *stack);
+void mw_object_gone(uint32_t id, uint32_t stack);
+void mw_objects_count(const struct mw_object_sum *, size_t n, const struct mw_object_stack *,
+		      size_t stacks);

@@ -182,10 +182,26 @@ static void look_at_budget(uint64_t at)
 		mw_set(&rate, is / 2);
 }
 
+static struct mw_walk walk; /* with the lock: a thread's stack may be small */
+
+uint32_t mw_sample_stack(uint32_t id)
+{
+	uint32_t stack;
+
+	if (!mw_get(&rate) || !mw_stacks_try())
+		return 0;
+	walk.n = 0;
+	mw_ruby_walk(&walk);
+	stack = mw_stack_hold(&walk, id);
+	if (stack && mw_stack_lacks_text(stack, &walk))
+		mw_ruby_name_frames();
+	mw_stacks_unlock();
+	return stack;
+}
+
 /* The stack that allocated a block with this record, at location id: a sample at this rate; 0: the location's first stack. */
 static void keep(uint32_t ref, uint32_t id, uint64_t mean)
 {
-	static struct mw_walk walk; /* with the lock: a thread's stack may be small */
 	struct mw_sample_of of = { .ref = ref, .rate = mean };
 	uint64_t at = mw_quick_ns(), took;
 
