@@ -48,7 +48,8 @@ class ThreadHazards < Minitest::Test
       assert_operator living, :<=, 12 << 10
       # 16 ended threads' tables stay, and the new lines' names
       assert_operator said.(tracked, /^# (-?\d+) bytes more than before/), :<=, 2 << 20
-      assert_operator said.(tracked, /^# rss (\d+)/) - said.(native, /^# rss (\d+)/), :<=, 6 << 10
+      # other allocators keep what is free for some seconds, and more of it the larger the blocks
+      assert_operator said.(tracked, /^# rss (\d+)/) - said.(native, /^# rss (\d+)/), :<=, 6 << 10 unless ALLOCATOR
       puts "# #{living} bytes a living thread"
     end
   end
