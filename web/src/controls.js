@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// controls.js - mark, name a moment, annotate, reset, trim, pause, exact or sampled counts, exact callers, record: each says what it will do, asks
+// controls.js - mark, name a moment, annotate, reset, trim, pause, exact counts, exact callers, record: each says what it will do, asks
 // once in the page where there is no way back, and says what it did. Answers and questions lie
 // over the page, which stays where it is.
 
@@ -45,9 +45,6 @@ const ACTIONS = {
 		about: "Resume: allocations from now on are counted again." },
 	exact: { label: "Count exactly", path: "/exact",
 		about: "Count exactly: every block is counted from then on; what lives now stays an estimate." },
-	sampled: { label: "Sample", path: "/sampled",
-		about: "Sample: a few blocks stand for all from then on, which costs less; all figures are estimates.",
-		ask: "Sample allocations: a few blocks stand for all from then on, which costs less; all figures are estimates." },
 	callers: { label: "Callers\u2026",
 		about: "Exact callers: each line is counted together with a number of its Ruby callers.",
 		ask: "How many Ruby callers to count together with each line, 0 to 16? The tracker takes 23 % more instructions " +
@@ -93,7 +90,6 @@ export class Controls {
 		this.buttons.pause.hidden ||= Boolean(point?.paused);
 		this.buttons.resume.hidden ||= !point?.paused;
 		this.buttons.exact.hidden ||= !point?.sampled;
-		this.buttons.sampled.hidden ||= Boolean(point?.sampled);
 		this.record.update(Boolean(readOnly), Boolean(away));
 		if (away || readOnly)
 			this.question.hidden = true;
