@@ -14,7 +14,7 @@ class PageHistoryTest < Minitest::Test
 
   def test_the_sentence_is_the_servers
     visit
-    verdict_is(/\AGrows by 0\.\d\d MB a minute, on all scales: /)
+    verdict_is(/\AGrows by 0\.\d\d MB a minute, on all scales, /)
     assert_equal ["Look at what redcarpet.rb:51 keeps.", "confidence: 97\u00a0%"], [text(".next"), js("document.querySelector('.verdict').title")]
     @server.say("explodes")
     verdict_is(/\AIt is explodes\.\z/)
@@ -22,13 +22,13 @@ class PageHistoryTest < Minitest::Test
     @server.say("")
     @server.asked
     click("[data-range='1h']")
-    verdict_is(/ a minute over 3600 s: /)
+    verdict_is(/ a minute over 3600 s, /)
     wait_until("location.hash === '#range=1h'")
     assert_includes asked(%r{/verdict\.json\?range=1h}), "GET /verdict.json?range=1h"
     assert_includes asked(%r{/history/locations\.json\?range=1h}), "GET /history/locations.json?range=1h&points=48"
     click("[data-range='1h']")
     wait_until("location.hash === ''")
-    verdict_is(/, on all scales: /)
+    verdict_is(/, on all scales, /)
     click(".verdict a")
     wait_until("document.querySelector('.one h1')?.textContent === arguments[0]", LEAK)
   end
@@ -105,7 +105,7 @@ class PageHistoryTest < Minitest::Test
     grown = 92_000 * 2457 * 0.75 * 1000 / 11_520
     eventually_values("growth") { |v| v.first && (v.first - grown).abs < 100_000 }
     assert_equal [LEAK, 0], [locations.first, values("growth")[1]]
-    verdict_is(/ a minute over 1000 s: /)
+    verdict_is(/ a minute over 1000 s, /)
     click(".chip")
     wait_until("document.querySelector('th[data-column=growth] .title').textContent === 'growth since start'")
     assert_equal "", js("location.hash")
@@ -247,13 +247,13 @@ class PageHistoryTest < Minitest::Test
   # Its title is about now, whatever time is shown.
   def test_a_hidden_tab_asks_what_there_is_now
     visit(hash: "#time=8000-9000")
-    verdict_is(/ a minute over 1000 s: /)
+    verdict_is(/ a minute over 1000 s, /)
     refute_includes @server.asked, "GET /verdict.json"
     js("[#{HIDE}, window.shown = false, document.dispatchEvent(new Event('visibilitychange'))].length")
     asked(/\AGET \/verdict\.json\z/)
     js("[window.shown = true, document.dispatchEvent(new Event('visibilitychange'))].length")
     wait_for_live
-    verdict_is(/ a minute over 1000 s: /)
+    verdict_is(/ a minute over 1000 s, /)
   end
 
   def eventually_watchers(n)
