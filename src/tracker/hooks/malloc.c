@@ -250,7 +250,6 @@ static __attribute__((noinline)) size_t usable_size_asked(void *p)
 	}
 	if (mw_unlikely(mw_goes_beside(n)) && mw_real_classes && mw_tailless(p, n))
 		return n;
-	/* less than was asked for would be wrong: a block from before has no tail */
 	if (mw_get(&mw_unseen) && !mw_tail_leads(p, n))
 		return n;
 	return n - MW_TAIL;
@@ -279,6 +278,9 @@ static __attribute__((noinline)) size_t usable_size_cold(void *p)
 
 	if (mw_likely((uintptr_t)p - 1 < mw_get(&mw_tailless_all)))
 		return mw_real.malloc_usable_size(p);
+	/* less than was asked for would be wrong: a block from before has no tail */
+	if (mw_likely((uintptr_t)p - 1 < mw_get(&mw_tails_some) && mw_chunk_plain(p, &n)))
+		return mw_tail_checks(p, n) ? n - MW_TAIL : n;
 	if (mw_likely((uintptr_t)p - 1 < mw_class_plain && room_guessed(p, &n))) /* nor is it NULL */
 		return n;
 	return usable_size_asked(p);

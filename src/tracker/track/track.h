@@ -68,9 +68,11 @@ void mw_pause(bool on);
  * each way checks what it reads.
  */
 extern MW_HOT uintptr_t mw_plain;
+/* The same if some blocks have none (mw_unseen). Relaxed. */
+extern MW_HIDDEN uintptr_t mw_tails_some;
 /* All ones while allocations are sampled: then no block has a tail. Unless the boot arena was used. Relaxed. */
 extern MW_HIDDEN uintptr_t mw_tailless_all;
-/* Sets both, and the first one's twin for other allocators (classes.h). */
+/* Sets all three, and the first one's twin for other allocators (classes.h). */
 void mw_tails_expect(bool tails);
 
 extern uint64_t mw_lost; /* blocks that got no record */
