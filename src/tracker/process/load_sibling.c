@@ -80,7 +80,8 @@ void *mw_load_sibling(const char *name, char *err)
 	struct beside b = { .name = name, .err = err };
 	void *none;
 
-	if (mw_own_thread_run(load_unshared, &b, STACK, &none))
+	/* where nothing will be loaded, no thread begins: its thread-local variables could be half known, too */
+	if (broken || mw_own_thread_run(load_unshared, &b, STACK, &none))
 		load(&b);
 	return b.lib;
 }
