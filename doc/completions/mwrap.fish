@@ -36,7 +36,7 @@ function __mwrap_list
     echo 'trace_clock|coarse fine|times of events: read now and then (default), or at each event'
     echo 'memory_max||ceiling of the tracker\'s own memory (k, m, g: 64m)'
     echo 'stacks||stacks of callers: one sample per BYTES allocated (k, m, g)'
-    echo 'counts|exact sampled|sampled: count a sample of the allocations, for less than 1 % of the CPU time'
+    echo 'counts|exact sampled|sampled: count a sample of the allocations, for a third of the cost'
     echo 'sample||with counts:sampled, one sample per BYTES allocated (k, m, g)'
     echo 'bt||Ruby callers kept with each location, 0 to 16'
     echo 'malloc|jemalloc mimalloc tcmalloc|run COMMAND on this allocator, if it is installed'

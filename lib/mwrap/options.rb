@@ -41,7 +41,7 @@ module Mwrap
       ["trace_clock", "coarse|fine", "Recordings", "times of events: read now and then (default), or at each event"],
       ["memory_max", "BYTES", "Process", "ceiling of the tracker's own memory (k, m, g: 64m)"],
       ["stacks", "auto|off|BYTES", "Process", "stacks of callers: one sample per BYTES allocated (k, m, g)"],
-      ["counts", "exact|sampled", "Process", "sampled: count a sample of the allocations, for less than 1 % of the CPU time"],
+      ["counts", "exact|sampled", "Process", "sampled: count a sample of the allocations, for a third of the cost"],
       ["sample", "BYTES", "Process", "with counts:sampled, one sample per BYTES allocated (k, m, g)"],
       ["bt", "CALLERS", "Process", "Ruby callers kept with each location, 0 to 16"],
       ["malloc", "jemalloc|mimalloc|tcmalloc", "Process", "run COMMAND on this allocator, if it is installed"],
