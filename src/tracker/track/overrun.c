@@ -153,12 +153,12 @@ bool mw_tailless(const void *p, size_t usable)
 	return ref >= MW_REF_END;
 }
 
-/* True if p is a sample: hides its record. */
-static bool sampled(const void *p, struct mw_dismissed *d)
+bool mw_hide_sampled(const void *p, struct mw_dismissed *d)
 {
 	struct mw_sampled_block b;
 
-	if (!mw_sampled_find(p, &b) || !leads(b.ref, p, &d->record))
+	d->overrun = false;
+	if (!mw_noticed_has(p) || !mw_sampled_find(p, &b) || !leads(b.ref, p, &d->record))
 		return false;
 	d->ref = b.ref;
 	mw_hide_record(d);
@@ -209,7 +209,7 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 
 	if (mw_unseen && mw_noticed_has(p)) {
 		forget_adopted(p, usable);
-		if (sampled(p, d))
+		if (mw_hide_sampled(p, d))
 			return true;
 	}
 	if (mw_get(&mw_sampled))

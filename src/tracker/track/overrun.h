@@ -9,8 +9,9 @@
  *   unknown   another allocator's block, or one allocated before the tracker
  *             was on, or no block at all
  *
- * Where blocks without a record live (mw_unseen), most of these are such blocks. So the last two aren't counted there, and the search stays near the index in the tail: it
- * misses blocks whose whole tail was overwritten. They stay live in the table.
+ * Where blocks without a record live (mw_unseen), most of these are such blocks. So the last two aren't
+ * counted there, and the search stays near the index in the tail: it misses blocks whose whole tail was
+ * overwritten. They stay live in the table.
  *
  * All of them go on to the real allocator unchanged. Lock-free and
  * async-signal-safe: nothing here allocates, and errno stays as it was. For
@@ -36,6 +37,9 @@ extern struct mw_strays mw_strays;
  * a double or unknown free is counted.
  */
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d);
+
+/* The same if p is a sample, whose tail doesn't matter (tracker/table/sampled_blocks.h). False: it isn't one. */
+bool mw_hide_sampled(const void *p, struct mw_dismissed *d);
 
 /* True if p's tail leads to its record. usable: its room, at least a tail's. */
 bool mw_tail_leads(const void *p, size_t usable);

@@ -269,6 +269,28 @@ static void check(struct mw_shard *t, int64_t bytes)
 	mw_locate_check(t);
 }
 
+static void draw_anew(struct mw_shard *t, uint64_t mean)
+{
+	t->rate = mean;
+	t->to_sample = draw(t, mean);
+}
+
+/* So many bytes were allocated. True: the next sample was among them. */
+static bool count_down(struct mw_shard *t, int64_t bytes, uint64_t mean)
+{
+	if (!t->to_sample)
+		draw_anew(t, mean);
+	t->to_sample -= bytes;
+	return t->to_sample <= 0;
+}
+
+/* After that: the next sample is drawn if this one was due, or if the rate has changed. */
+static void draw_if(struct mw_shard *t, uint64_t mean)
+{
+	if (t->to_sample <= 0 || t->rate != mean)
+		draw_anew(t, mean);
+}
+
 /*
  * Is the block at p a sample, at the end of so many bytes? If the rate has changed, the rest up to the
  * next sample is drawn anew: chance has no memory.
@@ -276,23 +298,14 @@ static void check(struct mw_shard *t, int64_t bytes)
 static void choose(struct mw_shard *t, const void *p, int64_t bytes, uint64_t mean)
 {
 	uint32_t id, ref;
-	bool sampled;
 
-	if (!t->to_sample) {
-		t->rate = mean;
-		t->to_sample = draw(t, mean);
-	}
-	t->to_sample -= bytes;
-	sampled = t->to_sample <= 0;
-	if (sampled) {
+	if (count_down(t, bytes, mean)) {
 		ref = ref_of(p, &id);
 		keep(ref, id, t->rate);
-	} else
+	} else {
 		look_for_first(t, p);
-	if (sampled || t->rate != mean) {
-		t->rate = mean;
-		t->to_sample = draw(t, mean);
 	}
+	draw_if(t, mean);
 }
 
 /* --- while allocations are sampled: sampled.h ------------------------------------------------ */
@@ -301,20 +314,12 @@ bool mw_sample_due(struct mw_shard *t, uint64_t bytes, uint64_t mean)
 {
 	if (mw_get(&by_budget))
 		note_active(t);
-	if (!t->to_sample) {
-		t->rate = mean;
-		t->to_sample = draw(t, mean);
-	}
-	t->to_sample -= (int64_t)bytes;
-	return t->to_sample <= 0;
+	return count_down(t, (int64_t)bytes, mean);
 }
 
 uint64_t mw_sample_next(struct mw_shard *t, uint64_t mean)
 {
-	if (t->to_sample <= 0 || t->rate != mean) {
-		t->rate = mean;
-		t->to_sample = draw(t, mean);
-	}
+	draw_if(t, mean);
 	return (uint64_t)(t->to_sample < MW_STEP ? t->to_sample : MW_STEP) - 1;
 }
 

@@ -17,7 +17,7 @@ enum {
 
 #define EXACT { MW_OWN_LARGE_LEAST, (size_t)INT32_MAX + 1, INT32_MAX, 1 }
 struct mw_least mw_least = EXACT;
-uint64_t mw_sampled_bytes;
+static const struct mw_least exact = EXACT, none = { .free = UINTPTR_MAX };
 
 _Static_assert((size_t)MW_STEP <= MW_OWN_LARGE_LEAST,
 	       "what is left of a counter passes no call that is counted exactly");
@@ -27,15 +27,10 @@ _Static_assert((size_t)MW_STEP <= MW_OWN_LARGE_LEAST,
 /* Its free wasn't seen, and the address is another block's now. t is busy. */
 static void forget_stale(struct mw_shard *t, const void *p)
 {
-	struct mw_sampled_block b;
-	struct mw_dismissed d = { 0 };
+	struct mw_dismissed d;
 
-	if (!mw_noticed_has(p) || !mw_sampled_find(p, &b))
-		return;
-	d.ref = b.ref;
-	d.record = mw_record_at(mw_ref_index(b.ref));
-	mw_hide_record(&d);
-	mw_count_hidden(t, p, &d);
+	if (mw_hide_sampled(p, &d))
+		mw_count_hidden(t, p, &d);
 }
 
 static void note(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
@@ -64,7 +59,6 @@ void mw_sampled_step(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 	uint64_t bytes = t->unsampled_from - t->unsampled + n;
 	uint64_t rate = mw_counts_rate(), left;
 
-	mw_add(&mw_sampled_bytes, bytes);
 	if (mw_clock.in_bytes)
 		mw_add(&mw_clock_bytes, bytes);
 	if (mw_sample_due(t, bytes, rate) && !mw_get(&mw_paused))
@@ -134,15 +128,20 @@ static void thin(struct mw_shard *t, const void *p, struct mw_dismissed *d)
 	mw_spare_give(t, d->record, d->ref);
 }
 
+static void change(bool sampled, const struct mw_least *least)
+{
+	mw_set(&mw_sampled, sampled);
+	mw_tails_expect(!sampled);
+	mw_set(&mw_least.malloc, least->malloc);
+	mw_set(&mw_least.calloc, least->calloc);
+	mw_set(&mw_least.realloc, least->realloc);
+	mw_set(&mw_least.free, least->free);
+}
+
 static void begin_to_sample(void)
 {
 	mw_set(&mw_unseen, true);
-	mw_set(&mw_sampled, true);
-	mw_tails_expect(false);
-	mw_set(&mw_least.malloc, 0);
-	mw_set(&mw_least.calloc, 0);
-	mw_set(&mw_least.realloc, 0);
-	mw_set(&mw_least.free, UINTPTR_MAX);
+	change(true, &none);
 }
 
 bool mw_counts_sample(uint64_t rate)
@@ -162,14 +161,6 @@ bool mw_counts_sample(uint64_t rate)
 
 void mw_counts_exactly(void)
 {
-	static const struct mw_least exact = EXACT;
-
-	if (!mw_get(&mw_sampled))
-		return;
-	mw_set(&mw_sampled, false);
-	mw_tails_expect(true);
-	mw_set(&mw_least.malloc, exact.malloc);
-	mw_set(&mw_least.calloc, exact.calloc);
-	mw_set(&mw_least.realloc, exact.realloc);
-	mw_set(&mw_least.free, exact.free);
+	if (mw_get(&mw_sampled))
+		change(false, &exact);
 }

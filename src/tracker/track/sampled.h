@@ -8,7 +8,7 @@
  * (noticed.h), and goes on.
  *
  *   exact    every block is counted. The counters of threads are 0 or what was left of them, below MW_STEP
- *   sampled  mw_least_counted.malloc and the other limits are such that no call goes the exact way
+ *   sampled  the limits in mw_least are such that no call goes the exact way
  *
  * A process may go from one to the other. Blocks from before have no tail, or one that leads nowhere (mw_unseen).
  *
@@ -31,11 +31,9 @@ struct mw_alloc_call;
  */
 struct mw_least {
 	size_t malloc, calloc, realloc; /* bytes; realloc's less 1. Or 0 */
-	uintptr_t free;         /* 1, or UINTPTR_MAX */
+	uintptr_t free;                 /* 1, or UINTPTR_MAX */
 };
 extern MW_HOT_STRUCT struct mw_least mw_least;
-
-extern uint64_t mw_sampled_bytes; /* bytes allocated while they were: relaxed adds, behind by MW_STEP for each thread */
 
 /*
  * Six instructions: may this allocation of n bytes go on without a look? If so it is counted. Any thread. Where
