@@ -108,9 +108,7 @@ class CostTest < Minitest::Test
     each_round(10_000, 60_000) { |n| all("env", "LD_PRELOAD=#{preloads.join(":")}", pair, "1", n.to_s, env: env) } / 1.1
   end
 
-  found = [["libc", nil, nil]]
-  Allocators.each { |*one| found << one }
-  found.each do |name, path, package|
+  Allocators.with_libc do |name, path, package|
     define_method("test_a_pair_on_#{name}") do
       assert path, "#{package} is not installed" if package
       made = run_command("make", "clang", "RUBY=#{RbConfig.ruby}", chdir: ROOT, timeout: 900)

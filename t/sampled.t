@@ -31,9 +31,7 @@ class SampledTest < Minitest::Test
     assert_operator wrong.size, :<=, [sure.size / 5, 3].max, wrong.inspect
   end
 
-  found = [["libc", nil, nil]]
-  Allocators.each { |*one| found << one }
-  found.each do |name, path, package|
+  Allocators.with_libc do |name, path, package|
     define_method("test_ledger_on_#{name}") do
       assert path, "#{package} is not installed" if package
       run = run_command(program("sampled"), SEED.to_s, timeout: 300,

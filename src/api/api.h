@@ -96,7 +96,7 @@ struct mw_object_sum {
 	uint64_t objects, bytes;
 	uint64_t variance; /* of `objects` */
 };
-/* What the samples that one stack made stand for. */
+/* One stack's samples of objects, and the objects that they stand for. */
 struct mw_object_stack {
 	uint32_t id, stack, samples;
 	double objects, bytes;

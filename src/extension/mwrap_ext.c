@@ -94,8 +94,8 @@ static VALUE mwrap_paused_p(VALUE mod)
 /*
  * call-seq: Mwrap.exact! -> nil
  *
- * Counts every block from now on, in a process that samples allocations (the option +counts+). What lives
- * now stays in the table as an estimate. Does nothing if every block is counted already, or without the tracker.
+ * Counts every block from now on, in a process that samples allocations (the option +counts+). Live
+ * memory stays in the table as an estimate. Does nothing if every block is counted already, or without the tracker.
  */
 static VALUE mwrap_exact(VALUE mod)
 {

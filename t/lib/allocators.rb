@@ -20,4 +20,10 @@ module Allocators
     end
     ALL.each { |name, (soname, package)| yield name, libraries.find { |l, _| soname === l }&.last, package }
   end
+
+  # The same, behind libc, whose path and package are nil.
+  def with_libc
+    yield "libc", nil, nil
+    each { |*one| yield(*one) }
+  end
 end

@@ -48,7 +48,7 @@ static const char *const names[PARTS][KINDS + 1] = {
 	{ "last_small", "last_middle", "last_large", "last_moved" },
 };
 
-/* What lives, and was ever allocated, of each function: atomic, since any thread frees any block. */
+/* Each function's live and ever allocated blocks: atomic, since any thread frees any block. */
 static struct {
 	_Atomic int64_t allocs, frees, total, bytes;
 } ledger[PARTS][KINDS + 1];

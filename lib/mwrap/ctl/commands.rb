@@ -235,8 +235,8 @@ module Mwrap
         name: "exact", arguments: "SOCKET",
         summary: "count every block from now on, in a process that samples allocations",
         about: <<~TEXT,
-          Ends the sampling of the option counts:sampled in the running process. What lives
-          stays in the table as an estimate; every block from now on is counted.
+          Ends the sampling of the option counts:sampled in the running process. Live
+          memory stays in the table as an estimate. Every block from now on is counted.
         TEXT
         forms: { "SOCKET" => SOCKET },
         options: [*OF_A_SERVER]

@@ -56,7 +56,7 @@ void mw_deaths_identify(void)
 	mw_samples_end();
 }
 
-/* What has died but isn't swept yet isn't gone: it goes at a later look, before the next collection can end. */
+/* A dead object that isn't swept yet isn't gone: a later look, before the next collection can end, finds it gone. */
 static bool is_gone(const struct mw_sample *s)
 {
 	return mw_ruby_type(s->object) == MW_T_ZOMBIE || !(mw_ruby_word(s->object, 0) & has_id) ||

@@ -49,7 +49,7 @@ static inline bool mw_sample_stays(const struct mw_sample *s)
 bool mw_samples_make(const struct mw_api *);
 struct mw_samples *mw_samples_begin(void); /* the writer's: until mw_samples_end */
 void mw_samples_end(void);
-/* What has died up to this collection is forgotten. Within begin and end. */
+/* Forgets samples that died up to this collection. Within begin and end. */
 void mw_samples_as_of(struct mw_samples *, size_t collections, size_t majors);
 /* Forgets sample i; the last one takes its place. Within begin and end. */
 void mw_sample_drop(struct mw_samples *, uint32_t i);

@@ -130,7 +130,7 @@ void mw_page_exact(struct mw_call *call)
 	}
 	mw_site_event(call->req->site, "exact", NULL);
 	mw_done(call, "exact: every block is counted from now on; what lived before stays an estimate",
-		"Every block is counted from now on. What lived before stays an estimate.");
+		"Every block is counted from now on. Memory from before stays an estimate.");
 }
 
 void mw_page_sampled(struct mw_call *call)

@@ -29,7 +29,7 @@ static bool has_stopped(const struct mw_look *l, size_t n, const struct mw_held 
 	       at >= last->t + STOPPED_SECONDS && left - stays < before / 4 * (at - last->t);
 }
 
-/* What lived at the end of the start is no growth. */
+/* Memory that lived at the end of the start is no growth. */
 static double after_start(const struct mw_evidence *e, const struct mw_look *l, double since)
 {
 	double booted = e->start + WARM_SECONDS;

@@ -397,7 +397,7 @@ static uint64_t rounded(double w)
 	return w < 9e18 ? (uint64_t)(w + 0.5) : (uint64_t)9e18;
 }
 
-/* What a profile is made of, and memory for the parts of one row. */
+/* A profile's sources, and memory for the parts of one row. */
 struct division {
 	struct mw_profile *p;
 	const struct mw_profile_sampled *sampled;

@@ -9,7 +9,7 @@ static bool begins(const char *s, const char *with)
 	return strncmp(s, with, strlen(with)) == 0;
 }
 
-/* What is behind the sanitizer's name that `s` begins with; NULL: it begins with none. */
+/* The rest of `s` behind a sanitizer's name at its beginning; NULL: it begins with none. */
 static const char *behind_name(const char *s)
 {
 	static const char *const names[] = { "asan", "lsan", "tsan", "hwasan", "msan" };

@@ -25,7 +25,7 @@
 
 enum { FAILED = 2, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-/* What a child asks Ruby. */
+/* A child's question to Ruby. */
 struct question {
 	pid_t asks;
 	char *script, **argv;

@@ -24,7 +24,7 @@ struct objects {
 	char tracker[PATH_MAX], httpd[PATH_MAX], mhd[PATH_MAX], extension[PATH_MAX];
 };
 
-/* What changes Ruby, the launcher in it, or the number of processes. */
+/* False: something changes Ruby, the launcher in it, or the number of processes. */
 static bool plain_surroundings(void)
 {
 	static const char *const names[] = { "MWRAP_LAUNCH", "RUBYOPT", "RUBYLIB", "LISTEN_PID",

@@ -4,7 +4,7 @@
  *
  * lib/mwrap/launcher.rb has the rules and all words. The code here only finds that each of its checks passes, and
  * that its answer needs nothing that Ruby alone knows. If in any doubt, it says nothing, and Ruby is asked.
- * What must stay true: where this answers, lib/exe/mwrap would give the same answer and print nothing.
+ * This must stay true: where this answers, lib/exe/mwrap would give the same answer and print nothing.
  * t/launcher_plain.t compares the two.
  *
  *   plain.c     the words, the options, the environment, and the answer

@@ -2,7 +2,7 @@
 /*
  * program.c - what a program's file says of how it is loaded; the rules are in lib/mwrap/executable.rb.
  *
- * All is read from a mapping of the file. What reaches beyond its end, or isn't aligned, isn't plain.
+ * All is read from a mapping of the file. A part that reaches beyond its end, or isn't aligned, isn't plain.
  */
 #include <elf.h>
 #include <fcntl.h>

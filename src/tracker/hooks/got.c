@@ -189,7 +189,7 @@ static uintptr_t target(const struct mw_entries *o, const ElfW(Rela) * r, uintpt
 		return h ? h->real : 0;
 	}
 	h = hook_of_value(o, r, value);
-	/* unbound: in the object's own table of stubs */
+	/* unbound: it leads into the object's own procedure linkage table */
 	if (!h && ELF64_R_TYPE(r->r_info) == MW_ENTRY_CALL && mw_entries_segment(o, value))
 		h = hook_of_name(o, r);
 	return h ? h->ours : 0;

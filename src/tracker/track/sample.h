@@ -31,7 +31,7 @@ uint64_t mw_sampling_ns(void);
 /* The step of t ended at the block p, which was admitted. t is busy. */
 void mw_sample_step(struct mw_shard *t, const void *p);
 /*
- * Who called the Ruby code at location id that this thread runs, for a sample of an object that it makes: the stack's
+ * The callers of the Ruby code at location id that this thread runs, for a sample of an object that it makes: the stack's
  * number, which is held (stacks.h); 0: stacks are off, or it can't be kept now. Frames of Ruby's alone. The thread is busy.
  */
 uint32_t mw_sample_stack(uint32_t id);
