@@ -9,6 +9,7 @@
 #include "forget.h"
 
 #include "dismiss.h"
+#include "tracker/base/noticed.h"
 #include "tracker/table/adopted.h"
 #include "tracker/table/caller_cache.h"
 #include "tracker/table/snapshot.h"
@@ -79,5 +80,7 @@ static void is_gone(struct mw_shard *t, const void *p, struct mw_dismissed *d)
 
 bool mw_forget_live(void)
 {
+	mw_set(&mw_tails_old, true);
+	mw_tails_expect(!mw_get(&mw_sampled));
 	return mw_each_alone(is_gone, NULL);
 }

@@ -126,7 +126,8 @@ bool mw_tail_leads(const void *p, size_t usable)
 {
 	struct mw_record *r;
 
-	return leads(mw_tail_read(p, usable), p, &r);
+	return leads(mw_tail_read(p, usable), p, &r) &&
+	       mw_size_decode(mw_get(&r->size)) + MW_TAIL <= usable;
 }
 
 /* True if p is in the side index: hides its record, or p is not counted (d->ref says). */

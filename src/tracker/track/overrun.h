@@ -41,7 +41,7 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d);
 /* The same if p is a sample, whose tail doesn't matter (tracker/table/sampled_blocks.h). False: it isn't one. */
 bool mw_hide_sampled(const void *p, struct mw_dismissed *d);
 
-/* True if p's tail leads to its record. usable: its room, at least a tail's. */
+/* True if p's tail leads to its record, and lies behind its bytes: not an old one in a sample. usable: its room, at least a tail's. */
 bool mw_tail_leads(const void *p, size_t usable);
 
 /* True if p has no tail, and the side index leads to its record instead (tail.h). */

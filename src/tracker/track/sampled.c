@@ -141,6 +141,7 @@ static void change(bool sampled, const struct mw_least *least)
 static void begin_to_sample(void)
 {
 	mw_set(&mw_unseen, true);
+	mw_set(&mw_tails_old, true);
 	change(true, &none);
 }
 

@@ -24,6 +24,7 @@
 
 int mw_life = MW_NOT_STARTED;
 uintptr_t mw_plain, mw_tails_some, mw_tailless_all;
+bool mw_tails_old;
 bool mw_paused;
 
 static pthread_key_t key; /* its destructor sees each thread end */
@@ -273,7 +274,7 @@ void mw_tails_expect(bool tails)
 
 	mw_set(&mw_tailless_all, mw_get(&mw_sampled) && !mw_boot_bytes ? UINTPTR_MAX : 0);
 	mw_set(&mw_plain, mw_real_glibc && !mw_get(&mw_unseen) ? all : 0);
-	mw_set(&mw_tails_some, mw_real_glibc && mw_get(&mw_unseen) ? all : 0);
+	mw_set(&mw_tails_some, mw_real_glibc && mw_get(&mw_unseen) && !mw_get(&mw_tails_old) ? all : 0);
 	mw_set(&mw_class_plain, mw_real_classes ? all : 0);
 }
 

@@ -68,7 +68,12 @@ void mw_pause(bool on);
  * each way checks what it reads.
  */
 extern MW_HOT uintptr_t mw_plain;
-/* The same if some blocks have none (mw_unseen). Relaxed. */
+/*
+ * A block without a tail may have an old one at its end, of a block that is gone: tracking was stopped, or allocations
+ * were sampled. Relaxed; once true, it stays.
+ */
+extern bool mw_tails_old;
+/* The same as mw_plain if some blocks have none (mw_unseen), but no old ones: half a tail tells. Relaxed. */
 extern MW_HIDDEN uintptr_t mw_tails_some;
 /* All ones while allocations are sampled: then no block has a tail. Unless the boot arena was used. Relaxed. */
 extern MW_HIDDEN uintptr_t mw_tailless_all;
