@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # grafana.rb [OUT] - writes web/grafana.json, a dashboard for Grafana. Names and types of metrics are
-# those of the table in src/server/report/metrics.c. With OUT the file goes to that folder.
+# those of the tables in src/server/report/metrics.c and src/server/history/limits.def. With OUT the file goes to that folder.
 
 require "fileutils"
 require "json"
 
 ROOT = File.expand_path("..", __dir__)
-METRICS = File.read(File.join(ROOT, "src/server/report/metrics.c")).scan(/"mwrap_(\w+)", (GAUGE|COUNTER), "/).to_h.freeze
+METRICS = {
+  **File.read(File.join(ROOT, "src/server/report/metrics.c")).scan(/"mwrap_(\w+)", (GAUGE|COUNTER), "/).to_h,
+  **File.read(File.join(ROOT, "src/server/history/limits.def")).scan(/^GROUP\((\w+), (GAUGE|COUNTER)/).to_h { |name, type| ["group_#{name}", type] }
+}.freeze
 SOURCE = { type: "prometheus", uid: "${datasource}" }.freeze
 
 # --- expressions --------------------------------------------------------------------
@@ -31,6 +34,12 @@ def by_location(expression) = "sum by (location) (#{expression})"
 def slope(name, *rest) = "deriv(#{gauge(name, *rest)}[15m])"
 def rate(name) = "rate(#{metric(name, "COUNTER")}[$__rate_interval])"
 def increase(name, span) = "increase(#{metric(name, "COUNTER")}[#{span}])"
+
+def growing
+  same = "on (job, instance, process)"
+  "count by (location, version) ((#{gauge("verdict", 'location!=""')} and #{same} #{gauge("growing")} == 1) " \
+    "* #{same} group_left (version) #{gauge("labels_info")})"
+end
 
 # --- variables ----------------------------------------------------------------------
 
@@ -97,6 +106,14 @@ ROWS = [
    panel("Live bytes by location", "The locations with the most live bytes; (rest) is all others. A native location has no address, " \
          "so that processes have the same.", "bytes",
          { "{{location}}" => by_location(gauge("location_live_bytes")) }, stacked: true, legend: "table")],
+  [8,
+   panel("Which line grows, on how many processes", "Processes that tell of a growth, by the line and by the label version " \
+         "(option label:version=...): the first version that is there brought it.", "short",
+         { "{{location}} {{version}}" => growing }, legend: "table"),
+   panel("Limit", "What the smallest memory limit counts, and that limit.", "bytes",
+         { "used, #{EACH}" => gauge("limit_used_bytes"), "{{of}}" => "max by (of) (#{gauge("limit_bytes")})" }),
+   panel("Time until the limit", "At the fastest rate since the growth began. Nothing grows where there is no line.", "s",
+         { EACH => gauge("limit_reached_seconds") })],
   [9,
    panel("Growth", "How fast live bytes and RSS grow, over a quarter of an hour: what stays above zero for hours is a leak, " \
          "or a cache that isn't full yet.", "Bps",
@@ -124,7 +141,7 @@ ROWS = [
            "resurrections" => sum(increase("heap_page_resurrections", "$__rate_interval")) }),
    panel("Faults", "Blocks written past their end, double and unknown frees, within an hour: each is a bug of a C extension. " \
          "Lost records: memory_max is too small.", "short",
-         %w[overruns double_frees unknown_frees lost_records].to_h { |name| ["#{name.tr("_", " ")}, #{EACH}", increase(name, "1h")] }),
+         %w[overruns double_frees unknown_frees wrong_sizes lost_records].to_h { |name| ["#{name.tr("_", " ")}, #{EACH}", increase(name, "1h")] }),
    panel("Locations", "In the table, of those for which it has room.", "percentunit",
          { EACH => "#{gauge("locations")} / #{gauge("locations_max")}" })]
 ].freeze

@@ -19,9 +19,19 @@ make = ENV["MAKE"] || ENV["make"] || "make"
 lacking = IO.popen([{ "RUBY" => RbConfig.ruby.shellescape, "MAKE" => make }, "sh", File.join(__dir__, "needs.sh")], &:read)
 abort lacking unless lacking.empty?
 
+# RubyGems keeps what make says for itself. A person at a terminal sees how far it is.
+terminal = begin
+  File.open("/dev/tty", "w") { |tty| tty.tty? }
+rescue SystemCallError
+  false
+end
+sources = Dir[File.join(__dir__, "{shared,tracker,memory,server,recording,extension,tools}/**/*.{c,cc}")].size
+build = "$(MAKE) -C .. -f GNUmakefile $(if $(findstring -j,$(MAKEFLAGS)),,-j#{Etc.nprocessors}) RUBY=#{RbConfig.ruby.shellescape.gsub("$", "$$")} all"
+counted = %q('{ print } $$1 == "CC" { printf "\rmwrap: compiling %d of %d files", ++n, N >"/dev/tty"; fflush() } END { printf "\r\033[K" >"/dev/tty" }')
+
 File.write("Makefile", <<~MAKE)
   all:
-  \t$(MAKE) -C .. -f GNUmakefile $(if $(findstring -j,$(MAKEFLAGS)),,-j#{Etc.nprocessors}) RUBY=#{RbConfig.ruby.shellescape.gsub("$", "$$")} all
+  \t#{terminal ? "+@{ #{build}; echo $$? >.status; } | awk -v N=#{sources} #{counted}; read s <.status; rm .status; exit $$s" : build}
   clean install:
   \trm -rf ../.build
   .PHONY: all clean install

@@ -156,9 +156,11 @@ class AttachBySignalTest < Minitest::Test
   # The process says why there is no server, and mwrapctl that it can't be asked.
   def test_a_server_that_never_comes
     a = ready("puts 'ready'\n$stdin.each_line { p Mwrap.tracking? }")
-    assert_done ctl("attach", a.pid.to_s, "socket:/nowhere/s", "--wait", "1"), %r{: socket:/nowhere/s, which doesn't answer yet: the process's stderr may say why\n\z}
+    taken = path("taken")
+    File.write(taken, "somebody's")
+    assert_done ctl("attach", a.pid.to_s, "socket:#{taken}", "--wait", "1"), %r{: socket:#{taken}, which doesn't answer yet: the process's stderr may say why\n\z}
     assert_equal "true", a.ask("")
-    eventually("its reason") { a.stderr.match?(%r{mwrap: .*/nowhere/s}) }
+    eventually("its reason") { a.stderr.match?(%r{mwrap: .*#{taken}}) }
   end
 
   # From before, the gem's handler costs nothing, and answers to nobody but mwrapctl.
@@ -277,7 +279,7 @@ class AttachBySignalTest < Minitest::Test
     Process.wait(gone)
     assert_refused ctl("attach", gone.to_s), /process #{gone}: no such process: name one that runs/
     b = served_ruby("$stdin.read", at: path("pre"))
-    assert_refused ctl("attach", b.pid.to_s), /process #{b.pid}: runs under mwrap from its start: use its server/
+    assert_refused ctl("attach", b.pid.to_s), /process #{b.pid}: has a server already: #{path("pre")}/
   end
 
   # The main thread is in a C function, with Ruby's lock: one line, in time, and nothing begins later.

@@ -92,7 +92,7 @@ class PageTest < Minitest::Test
     assert_includes text(".source .here"), '# <b>"kept"</b> & never freed'
     assert_equal 2, js("document.querySelectorAll('.one canvas').length")
     assert_equal 10, js("document.querySelectorAll('.one .blocks')[1].querySelectorAll('tbody tr').length")
-    assert_includes js("location.hash"), "redcarpet.rb"
+    assert_equal ["/at/#{CGI.escape(LEAK)}", ""], js("[location.pathname, location.hash]")
     keys(:Escape)
     wait_until("!document.querySelector('.browse').hidden && document.querySelector('.one').hidden")
     js("history.back()")
@@ -167,6 +167,25 @@ class PageTest < Minitest::Test
     seen = js("Math.ceil(document.querySelector('.grid').clientHeight / 26) + 1")
     assert_equal seen, js("window.least")
     assert_operator count, :>, seen
+  end
+
+  # By trend, what grows steadily comes first, under its own words, and it alone is coloured.
+  def test_sections
+    visit
+    first = wait_until("document.querySelector('#row-0').dataset.section || ''") { |words| words.match?(/\AGrows steadily \(\d+\)\z/) }
+    n = first[/\d+/].to_i
+    assert_equal LEAK, locations.first
+    wait_until("document.querySelector('.toolbar .summary').textContent.includes(' \u00b7 #{n} grow')")
+    sections = "[...document.querySelectorAll('#{ROWS}[data-section]')].map((r) => [r.id, r.dataset.section])"
+    assert_equal [["row-0", "Grows steadily (#{n})"], ["row-#{n}", "Everything else, by size"]], js(sections)
+    assert_equal n, js("document.querySelectorAll('#{ROWS}:not([data-rest])').length")
+    neutral = js("(() => { const p = document.createElement('i'); p.style.background = 'var(--neutral)'; document.body.append(p); return getComputedStyle(p).backgroundColor; })()")
+    colours = js("[...document.querySelectorAll('#{ROWS}')].map((r) => [r.matches('[data-rest]'), r.querySelector('td.growth[data-sign=more] > i')]).filter(([, i]) => i).map(([rest, i]) => [rest, getComputedStyle(i).backgroundColor])")
+    refute_empty colours
+    colours.each { |rest, colour| assert_equal rest, colour == neutral }
+    assert js("[...document.querySelectorAll('td[data-section] > a:first-child')].every((a) => a.getBoundingClientRect().right <= a.closest('td').getBoundingClientRect().right - 160)"), "the words hide no line's number"
+    sort_by("live")
+    wait_until("document.querySelectorAll('#{ROWS}[data-section], #{ROWS}[data-rest]').length === 0")
   end
 
   # A mark is the tab's own: nothing is sent, and it is there when the page is loaded again.
@@ -252,12 +271,16 @@ class PageTest < Minitest::Test
     verdict_is(/\AUntil \d\d:\d\d: Grows by /)
     assert_equal "false", js("document.querySelector('.verdict').dataset.growing")
     wait_until("[...document.querySelectorAll('.actions button:not([hidden])')].filter((b) => !b.disabled).map((b) => b.textContent).join() === 'Save what is shown'")
+    # no link leaves the page that has the data
+    js("(() => { const a = document.createElement('a'); a.href = '/stats'; a.textContent = 'Stats'; document.querySelector('header').append(a); a.click(); a.remove(); })()")
+    wait_until("document.querySelector('.said').textContent") { |said| said == "Nobody answers, so \u201cStats\u201d can\u2019t be opened. This page keeps the last data." }
+    assert_equal [LEAK, "gone"], [locations.first, js("document.querySelector('.light').dataset.state")]
     assert_saves
     @server.back
     wait_until("document.querySelector('.light').dataset.state === 'live' && document.querySelector('.process').textContent.includes('pid 4712')")
     assert_includes text(".said"), "Another process"
     wait_until("document.querySelector('#{ROWS} td.location').textContent === arguments[0]", LEAK)
-    @allowed = ["/live", "/history", "/verdict.json"]
+    @allowed = ["/live", "/history", "/verdict.json", "/stats"]
   end
 
   # Saves the table as a file
@@ -311,7 +334,7 @@ class PageTest < Minitest::Test
   end
 
   def test_the_treemap_by_keyboard
-    visit(hash: "#view=map")
+    visit(hash: "#view=map&group=gem")
     wait_until("document.querySelectorAll('.area').length > 5")
     assert_equal "redcarpet-3.3.2", text(".area b")
     js("document.querySelector('.area').focus()")
@@ -320,6 +343,49 @@ class PageTest < Minitest::Test
     keys(:Escape)
     wait_until("!document.querySelector('.map .path').textContent.includes('redcarpet')")
     assert_operator js("document.querySelectorAll('.map li').length"), :>, 3
+  end
+
+  # The outer areas are the rows of the table by that group; what a colour means is said.
+  def test_the_treemap_of_each_group
+    visit(hash: "#view=map")
+    { "line" => "redcarpet.rb:51", "file" => "redcarpet.rb", "dir" => "lib", "gem" => "redcarpet-3.3.2" }.each do |group, name|
+      click("[data-group=#{group}]")
+      wait_until("document.querySelector('.map .path b').textContent === arguments[0] && document.querySelector('.area b').textContent === arguments[1]",
+                 { "line" => "All lines", "file" => "All files", "dir" => "All folders", "gem" => "All gems" }[group], name)
+    end
+    assert_match(/\AArea: live bytes\. Colour: growth since start, where it is over 30.% of the area: /, text(".map .legend"))
+    colour = "((n) => getComputedStyle(n).backgroundColor)(document.querySelector(arguments[0]))"
+    (1..3).each { |heat| refute_equal js(colour, ".boxes"), js(colour, ".legend [data-heat='#{heat}']") }
+    click(".area") # the gem is looked into; another group begins outside
+    wait_until("document.querySelector('.map .path').textContent.includes('\u203a')")
+    click("[data-group=line]")
+    wait_until("!document.querySelector('.map .path').textContent.includes('\u203a')")
+  end
+
+  # The address of a location's page is that of its panel, also of one that is opened by a short id.
+  def test_a_location_has_an_address
+    visit(hash: "at/#{CGI.escape(LEAK)}", width: 1440, height: 900)
+    wait_until("!!document.querySelector('.source .here') && !!document.querySelector('.one .histogram td')")
+    assert_equal LEAK, text(".one h1")
+    curve, source = %w[.one\ .plot .source\ ol].map { |n| js("document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", n) }
+    assert_operator source["left"], :>=, curve["right"], "beside the curve"
+    assert_operator [curve, source].map { |box| box["bottom"] }.max, :<=, 900, "above the fold"
+    refute js("document.querySelector('.one .blocks').checkVisibility()"), "addresses are folded"
+    click(".one details summary")
+    wait_until("document.querySelector('.one .blocks').checkVisibility()")
+    click(".one .back")
+    wait_until("!document.querySelector('.browse').hidden && document.querySelectorAll('#{ROWS}').length > 0")
+    assert_equal "/", js("location.pathname")
+    js("history.back()")
+    wait_until("document.querySelector('.one h1').textContent === arguments[0] && !document.querySelector('.one').hidden", LEAK)
+    refresh
+    wait_until("document.querySelector('.one h1')?.textContent === arguments[0] && !document.querySelector('.one').hidden", LEAK)
+  end
+
+  def test_an_older_link_leads_there
+    visit(hash: "#at=#{CGI.escape(LEAK)}&range=1h")
+    wait_until("document.querySelector('.one h1').textContent === arguments[0]", LEAK)
+    assert_equal ["/at/#{CGI.escape(LEAK)}", "#range=1h"], js("[location.pathname, location.hash]")
   end
 
   def test_a_view_is_in_the_address
@@ -355,6 +421,18 @@ class PageTest < Minitest::Test
     assert_operator js("document.documentElement.scrollWidth"), :<=, 390
     assert js("(() => { const g = document.querySelector('.grid'); return g.scrollWidth <= g.clientWidth + 1; })()")
     assert_equal %w[growth trend location], js("[...document.querySelectorAll('thead th')].map((n) => n.dataset.column)")
+  end
+
+  # Without scripts, too: the rows scroll in a window of their own, and the head stays above them.
+  def test_a_long_table_keeps_its_head
+    visit(scripts: false, ready: false, height: 300)
+    tops = -> { js("['.scroll', '.rows thead th', '.rows tbody tr'].map((n) => document.querySelector(n).getBoundingClientRect().top)") }
+    before = tops.call
+    js("document.querySelector('.scroll').scrollTo(0, 200)")
+    after = tops.call
+    assert_in_delta after[0], after[1], 1, "the head is at the window's top"
+    assert_in_delta before[2] - 200, after[2], 40, "the rows have moved"
+    assert_operator js("document.querySelector('.scroll').clientHeight"), :<=, 300
   end
 
   def test_without_scripts_the_plain_page_stays

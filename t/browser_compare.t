@@ -52,7 +52,7 @@ class BrowserCompareTest < Minitest::Test
   end
 
   def name_it(name)
-    click("[data-action=name]")
+    js("document.querySelector('[data-action=name]').click()")
     wait_until("document.activeElement.getAttribute('aria-label') === 'Name of the mark'")
     @page.keyboard.type(name, :enter)
     wait_until("[...document.querySelectorAll('.event[data-kind=mark]')].some((n) => n.title.endsWith(`mark: ${arguments[0]}`))", name)
@@ -73,7 +73,7 @@ class BrowserCompareTest < Minitest::Test
     picture "live"
     to_another_document { click("header nav a[href='/diff']") }
     assert_equal "Two moments compared", text("h1")
-    assert_equal [%w[start after before], %w[now after before]], %w[from to].map { |n| js("[...document.querySelector(`select[name=${arguments[0]}]`).options].map((o) => o.text)", n) }
+    assert_equal [%w[start peak after before], %w[now peak after before]], %w[from to].map { |n| js("[...document.querySelector(`select[name=${arguments[0]}]`).options].map((o) => o.text)", n) }
     select("from", "before")
     select("to", "after")
     to_another_document { click(".filter button") }

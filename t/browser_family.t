@@ -70,14 +70,17 @@ class BrowserFamilyTest < Minitest::Test
     open_page("#{origin}/family")
     wait_until("document.querySelectorAll('.fleet tbody tr').length === 4")
     assert_equal "worker 1 <b>&</b>", text("#{row(@workers[1])} .who b")
-    assert_match(/\A4 processes: RSS /, text(".verdict"))
+    assert_match(/\A4 processes: RSS /, text(".totals"))
     assert_equal "done", @app.ask("1 50000000")
-    wait_until("document.querySelector('.verdict').textContent.startsWith('One process stands out: pid #{@workers[1]}: RSS ')")
+    wait_until("document.querySelector('.totals').textContent.startsWith('One process stands out: pid #{@workers[1]}: RSS ')")
     assert_operator live_bytes(@workers[1]), :>=, 50_000_000
     assert_operator rss(@workers[1]), :>, 50_000_000
     # a word of each that answers comes with its verdict; of one that doesn't, at once
     stop(@workers[0])
-    wait_until("document.querySelector(arguments[0]).textContent === 'does not answer'", "#{row(@workers[0])} .says")
+    wait_until("document.querySelector(arguments[0]).textContent", "#{row(@workers[0])} .says") { |said| said.match?(/\Adoes not answer; last seen at \d\d:\d\d:\d\d\z/) }
+    assert_operator live_bytes(@workers[0]), :>, 0, "its last value stays"
+    wait_until("document.querySelector('.verdict').textContent") { |said| said.include?(" #{@workers[0]} didn\u2019t answer within ") }
+    assert_match(/\A3 of 4 processes: |\AOne process stands out/, text(".totals"))
     assert_nil js("document.querySelector(arguments[0]).getAttribute('href')", "#{row(@workers[0])} .who a")
     Process.kill(:CONT, @workers[0])
     wait_until("document.querySelector(arguments[0]).textContent", "#{row(@workers[0])} .says") { |said| said.match?(/\A[A-Z].*\.\z/) }
@@ -92,6 +95,55 @@ class BrowserFamilyTest < Minitest::Test
     wait_until("document.querySelectorAll('.fleet tbody tr').length === 3")
     click("#{row(@workers[1])} .who a")
     wait_until("document.querySelector('.process')?.textContent.includes('pid #{@workers[1]}')")
+  end
+
+  # "/" is the list of the processes: each, and their sum, a click away. A page has the same links everywhere.
+  def test_the_first_page
+    start
+    open_page("#{origin}/")
+    wait_until("document.querySelectorAll('.fleet tbody tr').length === 4")
+    wait_until("document.querySelector('.verdict').textContent") { |said| said.match?(/ 4 processes/) }
+    assert_equal [@app.pid, *@workers].sort.map { |pid| "/#{pid}/" }, js("[...document.querySelectorAll('.fleet .who a')].map((n) => n.getAttribute('href'))").sort_by { |h| h[/\d+/].to_i }
+    assert_equal [["Processes"], "/all/"], [texts("header nav [aria-current]"), js("document.querySelector('header nav a:nth-of-type(2)').getAttribute('href')")]
+    click("#{row(@workers[2])} .who a")
+    wait_until("document.querySelector('.process')?.textContent.includes('pid #{@workers[2]}')")
+    assert_equal ["Live"], texts("header nav [aria-current]")
+    click("header nav a.home")
+    wait_until("document.querySelectorAll('.fleet tbody tr').length === 4")
+    assert_equal "/", js("location.pathname")
+  end
+
+  # Each row has the curve of the sum; where a process grows steadily it is coloured. Groups have theirs.
+  def test_trends_of_the_sum
+    start
+    open_page("#{origin}/all/")
+    drawn = "[...document.querySelectorAll('.summed tbody tr')].filter((tr) => tr.querySelector('.trend .curve[d]')).length"
+    wait_until(drawn) { |n| n > 5 }
+    assert_equal "done", @app.ask("1 50000000")
+    wait_until("[...document.querySelectorAll('.summed tbody tr')].some((tr) => tr.querySelector('.trend')?.dataset.way === 'up')")
+    rise = js("[...document.querySelectorAll('.summed .trend[data-way=up] svg')].map((n) => n.ariaLabel)")
+    assert(rise.any? { |said| said.match?(/\Aup from .+ to .+B\z/) }, rise.inspect)
+    click(".sum [data-group=gem]")
+    wait_until(drawn) { |n| n > 0 }
+    click(".sum [data-group=kind]")
+    wait_until("[...document.querySelectorAll('.summed th')].find((n) => n.dataset.column === 'trend').hidden")
+    assert_equal "sticky", js("getComputedStyle(document.querySelector('.summed thead th')).position")
+  end
+
+  # The sum says which process isn't in it, with and without scripts; the list in the header has it, too.
+  def test_one_that_is_not_in_the_sum
+    start
+    open_page("#{origin}/all/")
+    wait_until("document.querySelector('.totals')?.textContent.startsWith('The sum of 4 processes: live ')")
+    stop(@workers[0])
+    wait_until("document.querySelector('.totals').textContent.startsWith('The sum of 3 of 4 processes: live ')")
+    wait_until("document.querySelector('.sum .who').textContent") { |said| said.match?(/Not in the sum: pid #{@workers[0]}, which does not answer; it had [\d.]+.MB at \d/) }
+    refresh
+    wait_until("document.querySelector('.warning')?.textContent") { |said| said&.match?(/\A3 of 4 processes are in this sum\. #{@workers[0]} didn\u2019t answer within [\d.]+ s\.\z/) }
+    wait_until("document.querySelector('.switch:not([hidden]) summary')?.textContent === '3 of 4 processes'")
+    assert_equal 4, js("document.querySelectorAll('.switch li .warning, .switch li .dim').length") - 2
+    Process.kill(:CONT, @workers[0])
+    wait_until("document.querySelector('.totals').textContent.startsWith('The sum of 4 processes: live ')")
   end
 
   def test_two_compared
@@ -113,12 +165,12 @@ class BrowserFamilyTest < Minitest::Test
     wait_until("document.querySelectorAll('.comparison tbody tr').length > 0")
     click(".comparison tbody tr:first-child td:nth-child(2) a")
     wait_until("document.querySelector('.one h1')?.textContent.endsWith('/app.rb:8')")
-    assert_equal "/#{@workers[0]}/", js("location.pathname")
+    assert_match(%r{\A/#{@workers[0]}/at/[\w%.-]+%2Fapp\.rb%3A8\z}, js("location.pathname"))
   end
 
   def test_the_header_leads_to_the_others
     start
-    open_page("#{origin}/")
+    open_page("#{origin}/#{@app.pid}/")
     wait_until("document.querySelector('.switch:not([hidden]) summary')?.textContent === '1 of 4 processes'")
     click(".switch summary")
     hrefs = js("[...document.querySelectorAll('.switch a')].map((n) => n.getAttribute('href'))")
@@ -136,7 +188,7 @@ class BrowserFamilyTest < Minitest::Test
     start
     open_page("#{origin}/all/")
     wait_until("document.querySelectorAll('.sum tbody tr').length > 20")
-    wait_until("document.querySelector('.verdict').textContent.startsWith('The sum of 4 processes: live ')") # by another answer than the table
+    wait_until("document.querySelector('.totals').textContent.startsWith('The sum of 4 processes: live ')") # by another answer than the table
     own = "[...document.querySelectorAll('.sum tbody tr')].find((n) => n.lastChild.textContent.endsWith('/app.rb:8'))"
     assert_equal "done", @app.ask("0 7000000")
     assert_equal "done", @app.ask("2 8000000")
@@ -144,6 +196,12 @@ class BrowserFamilyTest < Minitest::Test
     wait_until("document.querySelector('.sum tbody tr td.location').textContent.endsWith('/app.rb:8')")
     wait_until("#{own}.children[1].title") { |title| title.delete(", bytes").to_i >= 15_000_000 }
     wait_until("parseFloat(document.querySelector('.figure.live dd').textContent) > 15")
+    assert_equal "100%", js("document.querySelector('.sum tbody tr td.bar.growth, .sum tbody tr td.bar').lastChild.style.width"), "the largest has the longest bar"
+    wait_until("!!document.querySelector('.sum .plot canvas')")
+    # a page of rows, and more when they are asked for
+    assert_equal [50, "The first 50 rows"], [js("document.querySelectorAll('.sum tbody tr').length"), text(".sum caption")]
+    click(".sum .pager button")
+    wait_until("document.querySelectorAll('.sum tbody tr').length > 50")
     # filtered and sorted by the server
     js("(() => { const i = document.querySelector('.sum input'); i.value = 'app.rb:8'; i.dispatchEvent(new Event('input')); })()")
     wait_until("document.querySelectorAll('.sum tbody tr').length === 1")
@@ -175,5 +233,9 @@ class BrowserFamilyTest < Minitest::Test
     page = get("/family", { "Accept" => "text/html" }).body
     assert_includes page, "&lt;b&gt;&amp;&lt;/b&gt;"
     refute_includes page, "<b>&"
+    wait_until("document.querySelector('h1.verdict').textContent") { |said| said.match?(/ 4 processes/) }
+    go_to("#{origin}/")
+    assert_equal 4, js("document.querySelectorAll('tbody tr').length")
+    assert_equal [@app.pid, *@workers].sort.map { |pid| "/#{pid}/" }, js("[...document.querySelectorAll('tbody a')].map((n) => n.getAttribute('href'))")
   end
 end

@@ -205,6 +205,84 @@ class FlameTest < Minitest::Test
     @allowed = ["404 (Not Found)"]
   end
 
+  # A row of pixels above the text of each row of the graph: neighbours differ, and so do callers.
+  def test_neighbours_have_different_colours
+    %w[light dark].each do |scheme|
+      flame("", scheme: scheme)
+      rows = js(<<~'JS')
+        (() => { const c = document.querySelector(".flame canvas"), copy = new OffscreenCanvas(c.width, c.height).getContext("2d", { willReadFrequently: true });
+          copy.drawImage(c, 0, 0);
+          const rows = [];
+          for (let y = 2; y < c.height; y += 20) {
+            const { data } = copy.getImageData(0, y, c.width, 1), runs = [];
+            for (let i = 0; i < data.length; i += 4) { const k = [...data.slice(i, i + 3)].join(); if (runs.at(-1)?.[0] === k) runs.at(-1)[1]++; else runs.push([k, 1, i / 4]); }
+            rows.push(runs);
+          }
+          return rows; })()
+      JS
+      ground = scheme == "light" ? "255,255,255" : "13,17,23"
+      pairs = 0
+      rows.each do |runs|
+        frames = runs.select { |colour, wide,| wide > 4 && colour != ground }
+        frames.each_cons(2) do |a, b|
+          next if b[2] - (a[2] + a[1]) > 3 # what is between them is more than a line
+          refute_equal a[0], b[0], "#{scheme}, beside: #{a} #{b} #{runs.select { |r| r[2] > a[2] && r[2] < b[2] }}"
+          pairs += 1
+        end
+      end
+      assert_operator pairs, :>, 15, scheme
+      # the widest frame of each row lies below the widest one before it
+      widest = rows.first(12).map { |runs| runs.max_by { |r| r[1] }[0] }
+      widest.each_cons(2) { |a, b| refute_equal a, b, "#{scheme}, caller" }
+      close_page
+      @server.close
+    end
+  end
+
+  def halves = texts(".sandwich h2")
+
+  def test_callers_and_callees_of_a_frame
+    flame
+    click(".top-frames tbody tr:nth-child(3) button")
+    assert_equal "Redcarpet::Markdown.new", frame
+    click("[data-action=between]")
+    wait_until("/^#frame=[0-9a-f]{8}$/.test(location.hash)")
+    assert_match(/\A\d+ callers?\z/, halves[0])
+    assert_match(/\A\d+ callees?\z/, halves[1])
+    assert_match(/\ARedcarpet::Markdown\.new: [\d.]+.MB live now · \d+.% of all · own [\d.]+.MB · estimated from [\d,]+ samples/, text(".totals"))
+    assert_equal [true, false], %w[.graph>.frames .sandwich].map { |at| js("document.querySelector(arguments[0]).hidden", at) }
+    # its root is below its callers, and above its callees
+    assert_includes js("document.activeElement.ariaLabel"), "Callees of Redcarpet::Markdown.new"
+    first = js("location.hash")
+    keys(:Down)
+    callee = frame
+    refute_equal "Redcarpet::Markdown.new", callee
+    keys(:Enter)
+    wait_until("location.hash !== arguments[0] && document.querySelector('.totals').textContent.startsWith(arguments[1])", first, "#{callee}:")
+    js("document.querySelector('[data-half=callers] canvas').focus()")
+    keys(:Up)
+    assert_equal "Redcarpet::Markdown.new", frame, "the largest caller is above"
+    keys("s")
+    wait_until("location.hash === arguments[0]", first)
+    js("history.back()")
+    wait_until("document.querySelector('.totals').textContent.startsWith(arguments[0])", "#{callee}:")
+    js("history.back()")
+    wait_until("location.hash === arguments[0]", first)
+    # the same after a reload, and by a row of the table
+    refresh
+    wait_until("document.querySelector('.totals')?.textContent.startsWith('Redcarpet::Markdown.new: ')")
+    click(".top-frames tbody tr:nth-child(1) button")
+    wait_until("location.hash !== arguments[0]", first)
+    keys(:Escape)
+    wait_until("location.hash === '' && document.querySelector('.sandwich').hidden && !document.querySelector('.graph>.frames').hidden")
+    assert_equal "CANVAS", js("document.activeElement.tagName")
+    keys(:Down, "s")
+    wait_until("document.querySelector('.totals').textContent.startsWith('thread_start_func_1: ')")
+    assert_equal "No caller is known", halves[0]
+    click("[data-action=leave]")
+    wait_until("location.hash === ''")
+  end
+
   def test_searching_and_grouping
     flame
     before = widest(2)

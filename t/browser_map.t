@@ -56,8 +56,11 @@ class MapTest < Minitest::Test
 
   # The middle of a cell of the first panel, in the window
   def cell_at(cell, size: 2, row: 256)
+    x, y = (cell % row + 0.5) * size, 20 + (cell / row + 0.5) * size
+    # a mouse reaches only what is in the window
+    js("((y) => y > innerHeight && scrollBy(0, y - innerHeight / 2))(document.querySelector('.memory canvas').getBoundingClientRect().top + arguments[0])", y)
     box = js("(({ left, top }) => [left, top])(document.querySelector('.memory canvas').getBoundingClientRect())")
-    [box[0] + (cell % row + 0.5) * size, box[1] + 20 + (cell / row + 0.5) * size]
+    [box[0] + x, box[1] + y]
   end
 
   def point(cell, **how) = cell_at(cell, **how).then { |x, y| @page.mouse.move(x: x, y: y) }
@@ -78,6 +81,9 @@ class MapTest < Minitest::Test
     end
     assert_equal 1, js("document.querySelectorAll('main h1').length")
     assert_equal 17, js("document.querySelectorAll('.memory .panels tbody tr').length"), "in words for who can't see it"
+    # a label is whole, or below the bar
+    wait_until("document.querySelectorAll('.memory-bar > span > span[hidden]').length === document.querySelectorAll('.memory-key[aria-label=Parts] li:not([hidden])').length")
+    assert js("[...document.querySelectorAll('.memory-bar > span > span:not([hidden])')].every((n) => n.getBoundingClientRect().right <= n.parentNode.getBoundingClientRect().right)")
     widths = js("[...document.querySelectorAll('.memory-bar > span')].map((n) => n.getBoundingClientRect().width)")
     assert_in_delta 147 / 225.0, widths.max / widths.sum, 0.01
   end

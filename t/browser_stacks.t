@@ -87,6 +87,50 @@ class RealFlameTest < Minitest::Test
     assert_includes text(".flame .summary"), "app.rb:#{LINE}"
   end
 
+  # --- which frames are shown, and between what ---------------------------------------------
+
+  def names = texts(".top-frames tbody button")
+
+  def test_ruby_frames_and_start_up
+    start("stacks:64k")
+    flame
+    assert_includes names.join(" "), "libruby, internal"
+    click(".flame [data-action=ruby]")
+    wait_until("location.search === '?frames=ruby' && !document.querySelector('.flame[aria-busy]')")
+    wait_until("!document.querySelector('.top-frames').textContent.includes(', internal')")
+    assert_equal "String#*", names[0]
+    assert_total live_bytes
+    click(".flame [data-action=startup]")
+    wait_until("location.search === '?frames=ruby&startup=hide' && document.querySelector('.flame .summary').textContent.includes('Start-up isn\u2019t shown: ')")
+    assert_equal %w[true true], %w[ruby startup].map { |a| js("document.querySelector('.flame [data-action=#{a}]').ariaPressed") }
+    refute_includes text(".top-frames"), "(ruby, starting)"
+    # what is saved is the same
+    link = js("[...document.querySelectorAll('.exports a')].find((a) => a.textContent === 'collapsed').href")
+    assert_equal "#{origin}/stacks.collapsed?frames=ruby&startup=hide", link
+    refresh
+    wait_until("!!document.querySelector('.flame .top-frames tbody tr')")
+    assert_equal "true", js("document.querySelector('.flame [data-action=ruby]').ariaPressed")
+    click(".flame [data-action=ruby]")
+    wait_until("location.search === '?startup=hide' && document.querySelector('.top-frames').textContent.includes('libruby, internal')")
+  end
+
+  # Growth between two moments, without the live page
+  def test_growth_since_a_moment
+    app = start("stacks:64k")
+    moment
+    assert_equal 200, post("/mark").status
+    app.ask("100")
+    flame("?by=growth")
+    js("(() => { const s = document.querySelector('.toolbar select'); s.value = 'mark'; s.dispatchEvent(new Event('change')); })()")
+    wait_until("location.search === '?by=growth&since=mark' && document.querySelector('.flame .summary').textContent.includes('since the mark at')")
+    assert_match(/\ALive bytes grew by (1\.9|2\.0)\d.MB since the mark/, text(".flame .summary"))
+    assert_equal %w[grew shrank], texts(".legend .swatch").first(2)
+    js("(() => { const s = document.querySelector('.toolbar select'); s.value = '15m'; s.dispatchEvent(new Event('change')); })()")
+    wait_until("location.search === '?by=growth&range=15m' && / from .* to /.test(document.querySelector('.flame .summary').textContent)")
+    click("[data-by=live]")
+    wait_until("document.querySelector('.toolbar select').hidden")
+  end
+
   # --- the ways there ---------------------------------------------------------------------
 
   def live_page(hash = "")

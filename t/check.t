@@ -14,6 +14,7 @@ class CheckTest < Minitest::Test
     "fails" => ["ok 1 - a", "not ok 2 - b", "# because of c", "ok 3 - d", "1..3", 1],
     "short" => ["1..2", "ok 1 - a", 0],
     "dies" => ["1..1", "ok 1 - a", 3],
+    "talks" => ["1..1", "not ok 1 - a", *(1..20).map { |i| "# #{i}#{"x" * 400}" }, 1],
     "whole" => ["1..0 # SKIP no bird", 0]
   }.freeze
 
@@ -37,6 +38,7 @@ class CheckTest < Minitest::Test
     assert_match(/short\.t \.+ .*Failed 1\/2 subtests/, run.stdout)
     assert_match(/dies\.t \.+ Dubious, test returned 3/, run.stdout)
     assert_match(/\[4\/4 +\d+:\d\d\] /, run.stdout)
+    assert_match(/^Failed tests: 1\n    \S+fails\.t\n    not ok 2 - b\n    # because of c\n\n/, run.stdout)
     assert_match(/^Files=4, Tests=7, .*\nResult: FAIL\n\z/, run.stdout)
   end
 
@@ -48,13 +50,20 @@ class CheckTest < Minitest::Test
     assert_match(/^All tests successful\.\nFiles=3, Tests=4, .*\nResult: PASS\n\z/, run.stdout)
   end
 
+  def test_the_reasons_are_cut_off
+    run = check("talks", "good")
+    reasons = run.stdout[/^Failed tests: 1\n(.*?)\n\n/m, 1].lines(chomp: true)
+    assert_equal [15, "    ..."], [reasons.size, reasons.last]
+    assert_equal 4 + 300 + 3, reasons.map(&:size).max
+  end
+
   # One that takes all memory fails alone, and says why: also by a child of its, by one whose parent has ended, and by
   # page tables, of which each read of a reservation makes one. None takes more than a gigabyte, or stays for long.
   GROW = 'x = []; 100.times { x << "x" * (8 << 20) }; sleep 5'
   HOGS = {
     "hog" => GROW,
     "child" => "Process.wait(fork { #{GROW} })",
-    "orphan" => "fork { Process.setpgid(0, 0); fork { sleep 0.8; #{GROW} }; sleep 0.7 }; sleep 5",
+    "orphan" => "fork { Process.setpgid(0, 0); fork { sleep 3.1; #{GROW} }; sleep 3 }; sleep 60",
     "tables" => 'require "fiddle"; p, i, n = Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT, Fiddle::TYPE_LONG
                  map = Fiddle::Function.new(Fiddle::Handle::DEFAULT["mmap"], [p, n, i, i, i, n], p)
                  at = map.call(nil, 1 << 40, 3, 0x4022, -1, 0).to_i

@@ -74,15 +74,17 @@ class CompareTest < Minitest::Test
 
   def test_a_snapshot_is_the_table_below_its_head
     at_rest(a = app)
+    eventually("a first look for the peak") { body("/snapshot.tsv").lines[0].include?("peak_uptime") }
     head, rest = body("/snapshot.tsv").split("\n", 2)
     assert_equal body("/each/0.tsv"), rest
     f = fields(head)
-    assert_equal %w[mwrap mark time unix uptime pid start gc rss live_bytes live resets], f.keys
+    assert_equal %w[mwrap mark time unix uptime pid start gc rss live_bytes live resets peak_uptime], f.keys
     s = stats
     assert_equal [a.pid, s["resets"], s["live_bytes"], s["live"]].map(&:to_s), f.values_at("pid", "resets", "live_bytes", "live")
     assert_equal ["", JSON.parse(body("/history.json"))["start"]], f.values_at("mark", "start")
     assert_in_delta Time.now.to_f, f["unix"].to_f, HttpdTest::PATIENCE
     assert_equal f["unix"], format("%.3f", Time.iso8601(f["time"]).to_r)
+    assert_includes 0..f["uptime"].to_f, f["peak_uptime"].to_f
     part = body("/snapshot.tsv?sort=live_bytes&limit=3&q=app.rb").lines
     assert_equal body("/each/0.tsv?sort=live_bytes&limit=3&q=app.rb"), part.drop(1).join
     assert_line get("/snapshot.tsv?sort=x"), 400, /\Asort: one of total/
@@ -131,6 +133,28 @@ class CompareTest < Minitest::Test
     assert_equal a.pid.to_s, f["pid"]
   end
 
+  # A page has some of the rows; its links to the others keep the question.
+  def test_pages_of_rows
+    a = app
+    at_rest(a)
+    mark("m")
+    query = "from=start&to=m&q=r&group=file&sort=location"
+    want = between(query)[1].keys
+    assert_operator want.size, :>, 15
+    seen, target = [], "/diff?#{query}&limit=7"
+    while target
+      page = text(target)
+      rows = page[%r{<tbody>(.*?)</tbody>}m, 1].scan(%r{<td class="location">(.*?)</td>}).flatten.map { |cell| CGI.unescapeHTML(cell.gsub("<wbr>", "")) }
+      assert_match(/<caption>Differences #{seen.size + 1}\u2013#{seen.size + rows.size} of #{want.size}, by location, least first</, page)
+      seen.concat(rows)
+      target = page[/rel="next" href="([^"]*)"/, 1]&.then { |href| CGI.unescapeHTML(href) }
+    end
+    assert_equal want, seen
+    assert_equal "/diff?from=start&to=m&sort=location&group=file&q=r&limit=7&offset=#{(want.size - 1) / 7 * 7 - 7}", CGI.unescapeHTML(page[/rel="prev" href="([^"]*)"/, 1])
+    assert_operator between("from=start&to=m")[1].size, :>, 100
+    assert_equal 100, text("/diff?from=start&to=m")[%r{<tbody>(.*?)</tbody>}m, 1].scan("<tr>").size
+  end
+
   def test_a_reset_between_changes_nothing_that_is_live
     a = app
     at_rest(a)
@@ -162,7 +186,7 @@ class CompareTest < Minitest::Test
     assert_equal %w[from to seconds pid start exact growth growth_blocks matched rows], j.keys
     assert_equal lines, j["rows"].map { |r| r.values.map(&:to_s) }
     assert_equal [lines.size, lines.sum { |l| l[0].to_i }, "x", "y"], [j["matched"], j["growth"], j["from"]["name"], j["to"]["name"]]
-    html = cells(body("/diff?#{query}")[%r{<tbody>(.*?)</tbody>}m, 1])
+    html = cells(body("/diff?#{query}&limit=500")[%r{<tbody>(.*?)</tbody>}m, 1])
     # without objects the page has none of their columns
     assert_equal lines.map { |l| l.first(9) }, html.map { |c| c.map.with_index { |t, i| i < 8 ? t.delete(",") : t } }
   end
@@ -351,7 +375,7 @@ class CompareTest < Minitest::Test
     assert_line get("/all/diff.tsv?from=5"), 400, %r{use /PID/diff}
     assert_line get("/all/diff"), 404, /use .all.diff.tsv/
     %w[first parents].each { |n| post("/all/mark/clear?name=#{n}") }
-    assert_line post("/all/mark?name=now"), 400, /\Aname: now and start/
+    assert_line post("/all/mark?name=now"), 400, /\Aname: start, peak and now/
     assert_line post("/all/mark?name=x", { "Origin" => "http://evil.example" }), 403
     assert_equal [1, 1], at.map { |t| JSON.parse(body("#{t}/marks.json"))["marks"].size }
     becomes([200, "2 of 2 processes: mark: cleared: both\n"]) { post("/all/mark/clear?name=both").then { |r| [r.status, r.body] } }

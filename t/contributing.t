@@ -155,7 +155,7 @@ class ContributingTest < Minitest::Test
 
   def assert_passes(run, what) = assert(run.status.success?, "#{what}:\n#{run.stdout.lines.grep(/\A\s*(not ok|#)/).join}#{run.stderr}")
 
-  def make(copy, *goals) = run_command("make", "-j2", "-C", copy, "RUBY=#{RUBY}", *goals, env: { "MAKEFLAGS" => nil, "MAKELEVEL" => nil })
+  def make(copy, *goals) = run_command("make", "-j2", "-C", copy, "RUBY=#{RUBY}", *goals, env: { "MAKEFLAGS" => nil, "MAKELEVEL" => nil }, timeout: 1800)
 
   def option(copy)
     launcher = File.join(copy, "lib/exe/mwrap")

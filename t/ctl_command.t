@@ -83,17 +83,14 @@ class CtlCommandTest < Minitest::Test
   def test_help
     command = Ctl::Command.new(name: "who", arguments: "SOCKET [LOCATION]", about: "Says who.\n", options: OPTIONS,
                                forms: { "SOCKET" => [["PATH", "a socket"], ["PID", "a process"]], "LOCATION" => "a line" })
-    assert_equal <<~TEXT, command.help.lines.take(15).join
+    assert_equal <<~TEXT, command.help.lines.take(12).join
       usage: mwrapctl who SOCKET [LOCATION] [OPTION ...]
 
       Says who.
 
       Arguments:
+        SOCKET                see mwrapctl help SOCKET
         LOCATION              a line
-
-      SOCKET:
-        PATH                  a socket
-        PID                   a process
 
       Options:
         -n, --count N         how many

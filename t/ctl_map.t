@@ -77,7 +77,7 @@ class CtlMapTest < Minitest::Test
       assert_equal(2, @server.asked.count { |a| a == "GET /map.json" })
       @server.close
       serve("--forget=9")
-      assert_refused ctl("map", at, "-o", "#{dir}/n.html"), "#{at}: status 404: map: no such snapshot: it is kept for 60 seconds"
+      assert_refused ctl("map", at, "-o", "#{dir}/n.html"), "#{at}: map: no such snapshot: it is kept for 60 seconds"
       assert_equal(2, @server.asked.count { |a| a == "GET /map.json" })
       refute_path_exists "#{dir}/n.html"
     end
@@ -85,9 +85,9 @@ class CtlMapTest < Minitest::Test
 
   def test_refusals
     serve("--no-map")
-    assert_refused ctl("map", at), "#{at}: status 503: map: no memory left for it"
-    { %w[-o x.png] => '--output: "x.png" is no page: end it in .html, whose page can save a PNG', %w[-o -] => '--output: "-" is no page: end it in .html, whose page can save a PNG',
-      %w[-o x.html --json] => "--json: not for --output: give one of them", %w[--pid 1 --all] => "--pid and --all: exclude each other: give one of them" }.each do |words, message|
+    assert_refused ctl("map", at), "#{at}: map: no memory left for it"
+    { %w[-o x.png] => '--output: "x.png" has no ending that says its form: end it in .html, .tsv, .json or .txt',
+      %w[-o x.html --json] => "--json: not for a page: give one of them", %w[--pid 1 --all] => "--pid and --all: exclude each other: give one of them" }.each do |words, message|
       assert_refused ctl("map", at, *words), message, 2
     end
     assert_empty Dir.glob("x.{png,html}")

@@ -58,10 +58,10 @@ class CtlObjectsTest < Minitest::Test
       ["objects", @url, "classes", "--depth", "2"] => "--depth: only for find/NAME",
       ["objects", @url, "find/X", "--depth", "0"] => '--depth: "0" is not a count: write digits, from 1 on'
     }.each { |words, message| assert_refused ctl(*words), message, 2 }
-    assert_refused ctl("objects", @url, "find/No::Such%Class"), "#{@url}: status 404: no such object or class"
-    assert_refused ctl("objects", @url, "find/X", "--depth", "9"), "#{@url}: status 400: depth: 1 to 8 expected"
+    assert_refused ctl("objects", @url, "find/No::Such%Class"), "#{@url}: no such object or class"
+    assert_refused ctl("objects", @url, "find/X", "--depth", "9"), "#{@url}: depth: 1 to 8 expected"
     assert_refused ctl("objects", @url, "--mark"), "#{@url}: needs a token: give the right file by --token-file"
-    assert_refused ctl("objects", "http://127.0.0.1:#{@port}/else"), "http://127.0.0.1:#{@port}/else: status 404: Not Found: /else/objects/classes"
+    assert_refused ctl("objects", "http://127.0.0.1:#{@port}/else"), "http://127.0.0.1:#{@port}/else: Not Found: /else/objects/classes"
     assert_equal "", app.stderr
   end
 

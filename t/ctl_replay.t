@@ -121,7 +121,8 @@ class CtlReplayTest < Minitest::Test
       path = record("#{dir}/a.mwtrace", churn)
       run = ctl("replay", path, "--text")
       assert_written run
-      trust, empty, command, work, sentence, others, floor, _, head, *rows = run.stdout.lines(chomp: true)
+      table, lived = run.stdout.split("\nLive blocks were most ", 2)
+      trust, empty, command, work, sentence, others, floor, _, head, *rows = table.lines(chomp: true)
       assert_match(/\AReplayed as it was recorded, the peak is \d+ % above the recorded 293 KB and the mean \d+ % above the recorded 293 KB\. That is more than/, trust)
       assert_equal ["", "ruby app.rb:"], [empty, command]
       assert_match(/\A5,\d{3} events of 2 threads, recorded in 0\.3\d? s\.\z/, work)
@@ -131,6 +132,8 @@ class CtlReplayTest < Minitest::Test
       assert_match(/\ASETTING +PEAK +MEAN +CHANGE +CPU S\z/, head)
       assert_equal ["as recorded", "glibc", "glibc MALLOC_ARENA_MAX=2", "jemalloc", "mimalloc", "tcmalloc"], rows.map { |r| r[/\A\S+(?: [A-Za-z]\S+)?/] }
       assert_match(/ -  +\d/, rows[1], "nothing to compare it with but itself")
+      # a round's 100 blocks, and 10 of each round before
+      assert_match(/\A0\.\d+ s after the beginning, call by call: 1\.12 MB in 390 blocks\.\n +LIVE +SHARE +BLOCKS +LOCATION\n *1\.12 MB +100 % +\d+ +\(no location\)\n\z/, lived)
       assert(rows.drop(2).all? { |r| r.match?(/ [+-]\d+ %  +\d+\.\d\d\z/) }, rows.inspect)
     end
   end
@@ -151,6 +154,38 @@ class CtlReplayTest < Minitest::Test
       assert_equal 300_000, json[0]["recorded_peak_bytes"]
       assert_in_delta json[0]["peak_rss_bytes"] / 300_000.0 - 1, json[0]["peak_error"], 0.0001
       assert(json.drop(1).none? { |r| r.key?("peak_error") })
+    end
+  end
+
+  # Two lines, of which one holds the most at the end, and the other one at the peak
+  def test_what_lived_at_the_peak
+    calls = script do |s|
+      refs = Array.new(50) { |n| s.malloc(0, 1000).tap { s.later(1000) } }
+      refs.each { |r| s.call(0, "free", r) }
+      s.later(100_000)
+      20.times { s.malloc(1, 2000) }
+      s.sample(heap: 60_000, live: 50_000)
+    end
+    calls.define_singleton_method(:text) do |*given|
+      stream = 0
+      names = ["location 3 app.rb:3", "location 4 app.rb:4"].map { |l| "#{l}\n" }.join
+      super(*given).lines.map { |l| stream = l[/\d+/].to_i if l.start_with?("stream"); l.sub(/\A(malloc \d+ \d+) 0/) { "#{$1} #{3 + stream}" } }.insert(1, names).join
+    end
+    in_tmp do |dir|
+      path = record("#{dir}/a", calls)
+      json = json_of("replay", path, "--malloc", "glibc")
+      assert_equal({ "seconds" => 0.049, "bytes" => 50_000, "blocks" => 50, "locations" => [{ "location" => "app.rb:3", "bytes" => 50_000, "blocks" => 50 }] },
+                   json[0]["live_peak"].tap { |peak| peak["seconds"] = peak["seconds"].round(3) })
+      assert(json.drop(1).none? { |s| s.key?("live_peak") })
+      one = record("#{dir}/b", calls, ended: { "reason" => "stop" })
+      two = record("#{dir}/c", calls, meta: { "started" => Traces::META["started"] + 0.16 })
+      sums = json_of("replay", one, two, "--malloc", "glibc")[0]["live_peak"]
+      assert_equal [[["app.rb:3", 50_000], ["app.rb:4", 40_000]], 90_000], [sums["locations"].map { |l| l.values_at("location", "bytes") }, sums["bytes"]],
+                   "the first one's second line lives while the second one is at its peak"
+      assert_in_delta 0.209, sums["seconds"], 0.002
+      html = "#{dir}/a.html"
+      assert_written ctl("replay", path, "--malloc", "glibc", "-o", html)
+      assert_match(%r{Live blocks were most .* after the beginning, call by call: 48\.8 KB in 50 blocks\..*<td class="location">app\.rb:3</td>}m, File.read(html))
     end
   end
 

@@ -70,6 +70,16 @@ class ReplayPageTest < Minitest::Test
     assert_equal 6, rows.size
   end
 
+  def test_what_lived_at_the_peak
+    html = page
+    assert_includes html, "<p>Live blocks were most 3 m 4 s after the beginning, call by call: 72.0 MB in 9,000 blocks.</p>"
+    rows = html.scan(%r{<tr><td.*?</tr>}).map { |row| row.scan(%r{<td[^>]*>(.*?)</td>}).flatten }
+    assert_equal [40, ["2.72 MB", "3.8 %", "180", "/srv/app/row.rb:1"]], [rows.size, rows[0]]
+    assert_includes html, "<caption>40 of 50, by live bytes</caption>"
+    refute_includes page(live_peak: nil), "Live blocks were most"
+    refute_includes page(live_peak: LIVE_PEAK.merge("locations" => [[HOSTILE, 5, 1]])), "<script>window"
+  end
+
   def test_a_variable_is_written_for_a_shell
     assert_equal "A=x\\ y\\;z", Mwrap::Ctl::ReplayWords.environment({ "environment" => { "A" => "x y;z" } })
   end

@@ -139,7 +139,7 @@ class CtlDiffTest < Minitest::Test
     rows = rows_of("score", "#{path}@before", "#{path}@between, @ 1/2", path, "--x", "0,40,100")
     assert_equal [leak, 5001.0], [rows[0]["location"], rows[0]["slope"].to_f]
     assert_refused ctl("diff", "#{path}@none", path), "#{path}: no mark none: it has before, between, @ 1/2"
-    assert_refused ctl("snap", path, path("x"), "--mark", "now"), /#{path}: status 400: name: .*/
+    assert_refused ctl("snap", path, path("x"), "--mark", "now"), /#{path}: name: .*/
     json = json_of("diff", "#{path}@before", path)
     assert_equal ["before", "", @app.pid], [json["from"]["mark"], json["to"]["mark"], json["from"]["pid"]]
   end
@@ -244,7 +244,7 @@ class CtlSnapTest < Minitest::Test
 
   def test_a_file
     start
-    File.write(path("a.tsv"), "old")
+    File.write(path("a.tsv"), "# mwrap=old\n")
     text = File.read(snap("a.tsv"))
     assert_match(/\A# mwrap=\S+ .*\bpid=#{@app.pid} .*\brows=#{text.lines.size - 2}$/, text.lines[0])
     assert_equal body("/each/0.tsv").lines[0], text.lines[1]
@@ -272,7 +272,7 @@ class CtlSnapTest < Minitest::Test
   end
 
   def test_of_a_process_without_a_server
-    assert_refused ctl("snap", ::Process.pid.to_s, path("x")), "process #{::Process.pid}: its MWRAP names no server: name its socket or HOST:PORT"
+    assert_refused ctl("snap", ::Process.pid.to_s, path("x")), "process #{::Process.pid}: isn't tracked: start it with mwrap, or run mwrapctl attach #{::Process.pid}"
     refute_path_exists path("x")
   end
 end
@@ -370,7 +370,7 @@ class CtlMarksTest < Minitest::Test
       assert_written ctl("snap", at, path("f"), "--mark", "a &b")
       assert_equal ["POST /mark?name=a+%26b", "GET /snapshot.tsv"], @asked
       assert_match(/\A# mwrap=4\.0 mark=a%20%26b unix=160\.5 pid=7 start=7-1 resets=0 rows=0\ntotal\t/, File.read(path("f")))
-      assert_refused ctl("snap", at, path("g"), "--mark", "now"), "#{at}: status 400: name: not now"
+      assert_refused ctl("snap", at, path("g"), "--mark", "now"), "#{at}: name: not now"
       refute_path_exists path("g")
       assert_written ctl("snap", "--all", at, "-", "--mark", "x")
       assert_equal ["POST /all/mark?name=x", "GET /all/snapshot.tsv"], @asked.last(2)
@@ -390,7 +390,7 @@ class CtlSnapshotTest < Minitest::Test
   def test_a_whole_one
     s = read(TEXT)
     assert_equal ["a b", 7, 3, 55, 6], [s.mark, s.pid, s.rows.size, s.live_bytes, s.live]
-    assert_equal [30, 3, 30, *[nil] * 6], s.rows["c\td\\.rb:3".b].to_a
+    assert_equal [30, 3, 30], s.rows["c\td\\.rb:3".b].to_a.compact
   end
 
   def test_cut_off_anywhere
@@ -476,9 +476,18 @@ class CtlReportTest < Minitest::Test
     assert_includes page, "<title>report of process #{@app.pid} - mwrap</title>"
     assert_match(/<path class="rss" d="M0\.0 [\d.]+L/, page)
     assert_match(%r{<td class="location">#{leak}</td>}, page)
+    # axes, and parts by the live page's names
+    axes = page.scan(%r{<p class="axis">(.*?)</p>}).flatten
+    assert_match(/\A<span>[\d.]+ MB<\/span>\z/, axes[0])
+    assert_match(/\A<span>\d+ s.* before<\/span><span>the report<\/span>\z/, axes[1])
+    assert_equal ["RSS", "live blocks", "Ruby heap"], page[%r{<caption>RSS and its parts.*?</table>}m].scan(%r{<th scope="row">([^<]*)</th>}).flatten.first(3)
+    # most rows are folded
+    locations = page[%r{<caption>Locations: .*}m]
+    assert_equal 40, locations[%r{<tbody>.*?</tbody>}m].scan("<tr>").size
+    assert_match(%r{<details>\n<summary>[\d,]+ more</summary>\n.*?<caption>Locations, from row 41 on</caption>}m, locations)
     at_rest(@app)
     assert_match(%r{title="#{Mwrap::Ctl::Text.count(tsv.find { |r| r.location == leak }.live_bytes)} bytes">4\.\d+ MB<}, page)
-    assert_refused ctl("report", path, "--output", "x"), "--output: only for --html: redirect stdout", 2
+    assert_refused ctl("report", path, "--output", "x"), '--output: "x" has no ending that says its form: end it in .html, .tsv, .json or .txt', 2
     assert_match(/\Amwrapctl: stdout: is a terminal: give -o FILE\r\n\z/, on_terminal("report", path, "--html"))
   end
 

@@ -17,7 +17,8 @@ class TestOfWhatIsMade < Minitest::Test
   MADE = %w[lib/mwrap/options.rb doc/mwrap.1 doc/completions/mwrap.bash doc/completions/_mwrap doc/completions/mwrap.fish].freeze
   CTL = %w[doc/mwrapctl.1 doc/completions/mwrapctl.bash doc/completions/_mwrapctl doc/completions/mwrapctl.fish].freeze
   PAGE = %w[web/src/server_columns.js].freeze
-  LISTS = %w[src/api/options.def src/api/columns.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb lib/mwrap/ctl/attach_commands.rb lib/mwrap/ctl/record_commands.rb].freeze
+  LISTS = %w[src/api/options.def src/api/columns.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb lib/mwrap/ctl/nearest.rb
+             lib/mwrap/ctl/attach_commands.rb lib/mwrap/ctl/control_commands.rb lib/mwrap/ctl/look_commands.rb lib/mwrap/ctl/record_commands.rb].freeze
 
   def make(root, *args)
     run_command(RUBY, "#{root}/doc/make.rb", *args)
@@ -143,7 +144,7 @@ class TestOfDashboard < Minitest::Test
     { '"mwrap_rss_bytes", GAUGE' => ["rss_bytes", "GAUGE"], '"mwrap_gc_runs", COUNTER' => ["gc_runs", "COUNTER"] }.each do |entry, (name, type)|
       [entry.sub(name, "other"), entry.sub(type, type == "GAUGE" ? "COUNTER" : "GAUGE")].each do |changed|
         in_tmp do |dir|
-          %w[doc/grafana.rb src/server/report/metrics.c].each do |path|
+          %w[doc/grafana.rb src/server/report/metrics.c src/server/history/limits.def].each do |path|
             FileUtils.mkdir_p(File.dirname("#{dir}/#{path}"))
             FileUtils.cp("#{ROOT}/#{path}", "#{dir}/#{path}")
           end
@@ -224,7 +225,7 @@ class TestOfManual < Minitest::Test
   end
 
   def test_the_help_gives_examples_that_work
-    examples = run_command(LAUNCHER, "--help").stdout.scan(/^  ((?:MWRAP|curl\b).*)/).flatten
+    examples = run_command(LAUNCHER, "--help").stdout.scan(/^  ((?:MWRAP|mwrapctl report\b).*)/).flatten
     assert_equal 2, examples.size
     in_tmp do |dir|
       File.write("#{dir}/server.rb", "KEPT = Array.new(1000) { 'x' * 1000 }\n$stdin.read\n")
@@ -292,6 +293,61 @@ class TestOfCtlManual < Minitest::Test
       command = Mwrap::Ctl::COMMANDS.find { |c| c.name == name }
       words.scan(/(?<= )--?[a-z]+/).each { |flag| assert(command.options.any? { |o| [*("-#{o.letter}" if o.letter), "--#{o.name}"].include?(flag) }, flag) }
     end
+  end
+end
+
+# What GitHub shows of README and NEWS.
+class TestOfMarkdown < Minitest::Test
+  FROM = { "README.md" => "README", "CHANGELOG.md" => "NEWS" }.freeze
+
+  def made = FROM.keys.to_h { |name| [name, File.read("#{ROOT}/.github/#{name}")] }
+
+  def test_it_is_current
+    in_tmp do |dir|
+      assert_success run_command(RUBY, "#{ROOT}/doc/markdown.rb", dir)
+      made.each { |name, text| assert_equal File.read("#{dir}/.github/#{name}"), text, "#{name}: run make doc" }
+    end
+  end
+
+  # HTML, by a renderer of Markdown that isn't ours.
+  def html(text)
+    gems = File.join(ROOT, ".build/gems-#{RUBY_ENGINE}-#{RUBY_VERSION}-#{RUBY_PLATFORM}")
+    script = <<~RUBY
+      Gem.use_paths(#{gems.dump}, [#{gems.dump}, *Gem.path])
+      gem "redcarpet", "= 3.5.0"
+      require "redcarpet"
+      $stdout.write Redcarpet::Markdown.new(Redcarpet::Render::HTML, fenced_code_blocks: true, no_intra_emphasis: true).render($stdin.set_encoding("UTF-8").read)
+    RUBY
+    run = run_command(RUBY, "-e", script, stdin: text)
+    assert_success run
+    run.stdout
+  end
+
+  # Each word of the text is there, in its order, and no other. The numbers of a list are the browser's.
+  def test_it_says_the_same
+    made.each do |name, text|
+      shown = html(text).gsub(/<!--.*?-->|<img[^>]*>/m, "").gsub(/<[^>]*>/, "").gsub("&quot;", '"').gsub("&#39;", "'").gsub("&lt;", "<").gsub("&gt;", ">").gsub("&amp;", "&")
+      plain = File.read("#{ROOT}/#{FROM[name]}").gsub(/^(?:=+|-+|\d+\.|\*)(?= |$)/, "")
+      words = ->(t) { t.delete("`").scan(/[^\s:]+/) } # the list of documents has colons
+      words.call(plain).zip(words.call(shown)).each_cons(4) { |four| assert_equal four.map(&:first), four.map(&:last), name }
+      assert_equal words.call(plain).size, words.call(shown).size, name
+    end
+  end
+
+  def test_its_form
+    readme = html(made["README.md"])
+    plain = File.read("#{ROOT}/README")
+    assert_equal plain.scan(/^(.+)\n-+$/).flatten, readme.scan(%r{<h2>(.*)</h2>}).flatten
+    assert_operator readme.scan("<pre>").size, :>=, 10
+    assert_equal 4, readme[/<ol>.*<\/ol>/m].scan("<li>").size
+    refute_match(/<em>|<strong>/, readme)
+    refute_match(/<em>|<strong>/, html(made["CHANGELOG.md"]))
+  end
+
+  def test_its_links_lead_somewhere
+    links = made.values.flat_map { |text| text.scan(/\]\(([^)]+)\)/).flatten }
+    assert_operator links.size, :>=, 40
+    links.each { |to| assert File.exist?(File.join(ROOT, ".github", to)), to }
   end
 end
 

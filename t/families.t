@@ -141,6 +141,25 @@ class FamiliesTest < Minitest::Test
     assert_equal 403, post("/#{workers[0]}/reset", { "Origin" => "http://evil.example" }).status
   end
 
+  # Each page of all says that figures are estimates. What only exact counts know is told of those that count.
+  def test_the_sum_of_such_as_sample
+    app, workers = family
+    list(3)
+    told = -> { get("/all/").body[/Allocations are sampled[^<]*figures are estimates/] }
+    assert_nil told[]
+    assert_equal 200, post("/#{workers[0]}/sampled").status
+    becomes("Allocations are sampled in 1 of 3 processes: their figures are estimates", &told)
+    assert_equal 200, get("/all/overruns.json").status
+    assert_equal 409, get("/#{workers[0]}/overruns.json").status
+    assert_equal({ workers[0] => true, workers[1] => false, app.pid => false }, list(3).to_h { |p| [p["pid"], p["live_error"].positive?] })
+    assert_equal 1, get("/family").body.b.scan("<td class=\"num\">\u2248".b).size
+    becomes("3 of 3") { post("/all/sampled").body[/\A3 of 3/] }
+    becomes("Allocations are sampled: all figures are estimates", &told)
+    becomes(409) { get("/all/overruns.json").status }
+    becomes("3 of 3") { post("/all/exact").body[/\A3 of 3/] }
+    becomes(true) { told[].nil? }
+  end
+
   # As a daemon's workers are, and Pitchfork's: nobody who forked them is left.
   def test_the_sum_of_such_as_were_forked_twice
     app = served_ruby(<<~RUBY)

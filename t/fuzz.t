@@ -26,7 +26,7 @@ INPUTS.each do |name, (runs, branches)|
     Dir.mkdir("#{dir}/new") # what is worth keeping goes to the first corpus
     r = run("#{ROOT}/.build/fuzz/#{name}", "-runs=#{runs}", "-seed=1", "-max_len=#{name == "options" ? 20_000 : 4096}", "-timeout=60", "-print_final_stats=1",
             "-dict=#{ROOT}/t/fuzz/#{name}.dict", "-artifact_prefix=#{dir}/found-", "#{dir}/new",
-            "#{ROOT}/t/fuzz/corpus/#{name}", dir: dir, limit: 900)
+            "#{ROOT}/t/fuzz/corpus/#{name}", *("#{ROOT}/.build/fuzz/pages" if name == "routes"), dir: dir, limit: 900)
     done = r.err[/^stat::number_of_executed_units: +(\d+)/, 1].to_i
     edges = r.err.scan(/ cov: (\d+)/).flatten.last.to_i
     ok(r.ending == "exit 0" && Dir["#{dir}/found-*"].empty?, "#{name}: no fault", "#{r.ending}\n#{r.err.lines.last(60).join}")

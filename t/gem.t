@@ -71,7 +71,18 @@ class GemTest < Minitest::Test
     names = Gem::Package.new(installed.file).spec.files
     assert_includes names, "src/extconf.rb"
     assert_includes names, "GNUmakefile"
-    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|sh|gemspec|html|css|js|svg|md|1|bash|fish)\z|\A[A-Z]+\z|\A(GNUmakefile|lib\/exe\/mwrap(ctl)?|doc\/completions\/_mwrap(ctl)?|web\/(dist\/LICENSES|README|build\.mjs|package(-lock)?\.json))\z/) })
+    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|sh|gemspec|html|css|js|svg|md|1|bash|fish|rbs)\z|\A[A-Z]+\z|\A(GNUmakefile|lib\/exe\/mwrap(ctl)?|doc\/completions\/_mwrap(ctl)?|web\/(alerts\.yml|dist\/LICENSES|README|build\.mjs|package(-lock)?\.json))\z/) })
+  end
+
+  # Addresses follow from the name, or from MWRAP_PROJECT for whoever publishes one.
+  def test_its_card
+    spec = Gem::Package.new(installed.file).spec
+    assert_equal "true", spec.metadata["rubygems_mfa_required"]
+    %w[homepage_uri documentation_uri changelog_uri source_code_uri].each { |key| assert_match %r{\Ahttps://\S+\z}, spec.metadata[key], key }
+    assert_equal spec.homepage, spec.metadata["homepage_uri"]
+    code = "s = Gem::Specification.load('mwrap.gemspec'); print s.homepage, ' ', s.metadata.values_at('source_code_uri', 'bug_tracker_uri').join(' ')"
+    run = run_command(RUBY, "-e", code, chdir: ROOT, env: { "MWRAP_PROJECT" => "https://git.example/mwrap" })
+    assert_equal "https://git.example/mwrap https://git.example/mwrap https://git.example/mwrap/issues", run.stdout
   end
 
   def test_the_shared_objects_and_the_dashboard_are_there_and_no_objects
@@ -221,7 +232,7 @@ class GemTest < Minitest::Test
   def test_an_old_c_library_is_told_by_make
     old_glibc do |flags|
       in_tmp do |dir|
-        run = run_command("make", "-C", ROOT, "-s", "--no-print-directory", "B=#{dir}", "RUBY=#{RUBY}", env: CLEAN.merge("CFLAGS" => flags))
+        run = run_command("make", "-C", ROOT, "-s", "--no-print-directory", "B=#{dir}", "RUBY=#{RUBY}", env: CLEAN.merge("CFLAGS" => flags), timeout: 1800)
         assert_equal 2, run.status.exitstatus
         assert_match(/\AGNUmakefile:\d+: \*\*\* #{Regexp.escape(OLD_GLIBC)}\.  Stop\.\n\z/, run.stderr)
         assert_empty Dir.children(dir)

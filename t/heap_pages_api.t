@@ -132,9 +132,9 @@ class HeapPagesApiTest < Minitest::Test
     assert_equal tsv, MwrapTest::Dump.csv_records(body("/heap_pages?format=csv#{query.sub("?", "&")}")).drop(1)
     page = body("/heap_pages#{query}").force_encoding("UTF-8")
     tables = page.scan(%r{<tbody>(.*?)</tbody>}m).map { |(t)| cells(t) }
-    # without a limit, a page has the first 1,000
+    # without a limit, a page has the first 100; with one, 500 at most
     shown = tables[1].reject { |c| c.size == 1 }
-    assert_equal rows.first(1000), shown.map { |a, *n| [a, *n.map { |v| v.delete(",").to_i }] }
+    assert_equal rows.first(query[/limit=0/] ? 500 : 100), shown.map { |a, *n| [a, *n.map { |v| v.delete(",").to_i }] }
     assert_equal json.fetch_values("pages", "bytes", "deaths", "lifespan_max").map { |v| v ? v.to_s : "–" },
                  tables[0].first(4).map { |_, v,| v.delete(",") }
     [json, rows, page]
@@ -154,11 +154,11 @@ class HeapPagesApiTest < Minitest::Test
     end
     rows.each { |_, generation, age,| assert_equal json["generation"], generation + age }
     assert_equal json["bytes"], stats["heap_bytes"]
-    assert_includes page, "Live pages 1–#{[rows.size, 1000].min} of "
+    assert_includes page, "Live pages 1–#{[rows.size, 100].min} of "
     _, some, page = forms("?limit=7&offset=3")
     assert_equal rows[3, 7], some
     assert_includes page, 'href="/heap_pages?limit=7&amp;offset=10"'
-    assert_equal rows, forms("?limit=0&offset=0")[1] if rows.size <= 1000
+    assert_equal rows, forms("?limit=0&offset=0")[1] if rows.size <= 500
     assert_includes body("/"), '<a href="/heap_pages">'
     %w[limit=x offset=%ff limit=1%00 limit= offset=-1 offset=1.5 format=xml].each do |query|
       next assert_equal(200, get("/heap_pages?#{query}").status) if query == "limit="

@@ -90,7 +90,8 @@ class HistoryTest < Minitest::Test
     post("/annotate?text=here")
     part = JSON.parse(body("/history.json?range=15m&points=3"))
     columns = %w[t rss live heap files tracker free anon stacks threads fds gcs]
-    assert_equal %w[start now unix from to first] + columns + %w[events], part.keys
+    assert_equal %w[start now unix from to first] + columns + %w[events], part.keys.grep_v(/\A(limit|group)_/)
+    assert_equal %w[limit_bytes limit_of], part.keys.grep(/\Alimit_/).first(2)
     assert_operator part["t"].size, :<=, 3
     assert_equal [part["t"].size], part.values_at(*columns).map(&:size).uniq
     assert_equal [history["start"], history["fine"]["t"].first, ["here"]], [part["start"], part["first"], part["events"].map { |e| e["text"] }]

@@ -250,11 +250,12 @@ class HoldersTest < Minitest::Test
   end
 
   def test_through_rack
-    tsv, json, page, none = value_of(<<~'RUBY', preload: TRACKER)
+    tsv, json, page, none, ask, all = value_of(<<~'RUBY', preload: TRACKER)
       require "mwrap/objects"
       eval("$kept = Array.new(500) { 'a' * 1000 }", TOPLEVEL_BINDING, "/srv/here.rb", 1)
-      %w[/objects/holders.tsv /objects/holders.json /objects/holders].map { |path| Mwrap::Objects.answer(path, "location=%2Fsrv%2Fhere.rb:1", "/m") } +
-        [Mwrap::Objects.answer("/objects/holders.tsv", "location=nowhere.rb:1", "")]
+      %w[/objects/holders.tsv /objects/holders.json /objects/holders].map { |path| Mwrap::Objects.answer(path, "location=%2Fsrv%2Fhere.rb:1&look=1", "/m") } +
+        [Mwrap::Objects.answer("/objects/holders.tsv", "location=nowhere.rb:1", ""),
+         Mwrap::Objects.answer("/objects/holders", "location=%2Fsrv%2Fhere.rb:1", "/m"), Mwrap::Objects.answer("/objects/holders", "look=1", "/m")]
     RUBY
     assert_equal [200, 200, 200, 404], [tsv, json, page, none].map(&:first)
     rows = tsv[2].join.lines(chomp: true).map { |l| l.split("\t", -1) }
@@ -262,6 +263,11 @@ class HoldersTest < Minitest::Test
     assert_equal %w[String ruby 500 500500], rows[1].first(4)
     assert_equal "/srv/here.rb:1", JSON.parse(json[2].join)["location"]
     assert_includes page[2].join, "/m/objects/holders.tsv?location=%2Fsrv%2Fhere.rb:1\""
+    assert_match(%r{<a href="/m/objects/find/String" title="Who refers to its objects">String</a></td><td>ruby</td><td class="num">500</td>}, page[2].join)
+    # a link alone looks nothing up
+    assert_match(%r{<form action="/m/objects/holders"><input type="hidden" name="location" value="/srv/here\.rb:1"><button name="look" value="1">}, ask[2].join)
+    refute_includes ask[2].join, "<table"
+    refute_match(/>(Paths|Path|Of)</, all[2].join[/<thead>.*<\/thead>/m], "columns that would be empty")
   end
 
   def test_refusals

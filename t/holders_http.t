@@ -89,14 +89,52 @@ class HoldersHttpTest < Minitest::Test
     assert_includes tsv, ["String", "ruby", "40", "40040", "1", strings(answer)["path"].join(" → ").b.force_encoding("BINARY"), "blocks"].map { |s| s.b }
     csv = body("/holders.csv?location=#{here}")
     assert_equal tsv.size, csv.split("\r\n").size
-    page = body("/holders?location=#{here}").dup.force_encoding("UTF-8")
+    page = body("/holders?location=#{here}&look=1").dup.force_encoding("UTF-8")
     assert_includes page, "<td class=\"num\">40</td>"
     assert_includes page, "/holders.tsv?location=#{here}\""
     assert_includes body("/at/#{here}"), "/holders?location=#{here}\""
     summary = holders("")
     assert_nil summary["location"]
     assert_operator summary["blocks"], :>, 1000
-    assert_includes body("/holders"), "Holders of live blocks"
+    page = body("/holders?look=1")
+    assert_includes page, "Holders of live blocks"
+    refute_match(/<th scope="col"[^>]*>Paths?</, page, "a summary knows no paths: empty columns")
+    assert_match(/blocks are live, .* held by nothing/, page)
+    assert_equal page[/<thead>.*?<\/thead>/m].scan("<th ").size, page[/<tbody>.*?<\/tr>/m].scan("<td").size
+  end
+
+  # A link forks nothing: the page has a button first.
+  def test_the_page_asks_first
+    app = start
+    at_rest(app)
+    ["/holders", "/holders?location=#{here}"].each do |target|
+      page = body(target).force_encoding("UTF-8")
+      assert_match(%r{<form action="/holders">.*<button name="look" value="1">Find holders</button>}, page)
+      refute_includes page, "<table"
+      refute_match(/looked at [\d,]+ objects/, page)
+    end
+    assert_includes body("/holders?location=#{here}"), %(<input type="hidden" name="location" value="#{path("app.rb")}:2">)
+    assert_match(/looked at [\d,]+ objects/, body("/holders?location=#{here}&look=1"))
+    assert_equal 404, get("/holders?location=nowhere.rb:1").status
+  end
+
+  def test_the_lines_of_what_nothing_holds
+    app = start
+    app.tell("require 'fiddle'; 300.times { Fiddle.malloc(5000) }")
+    assert_equal "done", app.hear
+    lost = holders("").fetch("held_by_nothing")
+    worst = lost.fetch(0)
+    assert_includes 290..300, worst["blocks"], lost.inspect
+    assert_equal worst["blocks"] * 5000, worst["bytes"]
+    assert_equal lost, lost.sort_by { |l| -l["bytes"] }
+    assert_operator lost.size, :<=, 20
+    assert_nil holders["held_by_nothing"], "a location is asked for"
+    page = body("/holders?look=1").dup.force_encoding("UTF-8")
+    assert_match(%r{<a href="#lost">\d+ of them are held by nothing</a>}, page)
+    assert_includes page[%r{<table class="rows" id="lost">.*?</table>}m], "<a href=\"/at/#{escape(worst["location"])}\""
+    one = body("/holders?look=1&location=#{escape(worst["location"])}")
+    assert_includes one, "native leak. <a href=\"/at/#{escape(worst["location"])}\""
+    refute_includes one, "id=\"lost\""
   end
 
   def test_refusals
@@ -119,7 +157,7 @@ class HoldersHttpTest < Minitest::Test
 
   def test_a_process_without_ruby
     app = served("sleep", "60", options: ["children:all"], at: path("plain"))
-    r = get("/holders", at: path("plain"))
+    r = get("/holders?look=1", at: path("plain"))
     assert_equal [501, "holders: no Ruby runs in this process\n"], [r.status, r.body]
   ensure
     app&.kill
@@ -146,7 +184,7 @@ class HoldersHttpTest < Minitest::Test
   end
 
   def test_mwrapctl_who
-    start
+    app = start
     run = run_command(MwrapTest::RUBY, CTL, "who", path, "app.rb:2")
     assert_success run
     text = run.stdout.force_encoding("UTF-8") # with a JIT the line's code may have more blocks
@@ -158,7 +196,11 @@ class HoldersHttpTest < Minitest::Test
     assert_equal 40, strings(JSON.parse(run.stdout))["blocks"]
     run = run_command(MwrapTest::RUBY, CTL, "who", path)
     assert_match(/\A *bytes +blocks +by +held by\n/, run.stdout)
+    app.tell("require 'fiddle'; 300.times { Fiddle.malloc(5000) }")
+    assert_equal "done", app.hear
+    run = run_command(MwrapTest::RUBY, CTL, "who", path)
+    assert_match(/\n\nHeld by nothing, by line \(bytes, blocks\):\n *1[45]\d{5}  (29\d|30\d)  \S/, run.stdout)
     run = run_command(MwrapTest::RUBY, CTL, "who", path, "nowhere.rb:1")
-    assert_equal [1, "mwrapctl: #{path}: status 404: no such location: nothing was allocated there\n"], [run.status.exitstatus, run.stderr]
+    assert_equal [1, "mwrapctl: #{path}: no such location: nothing was allocated there\n"], [run.status.exitstatus, run.stderr]
   end
 end

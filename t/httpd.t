@@ -50,27 +50,31 @@ class HttpdRoutesTest < Minitest::Test
 
     rows = html_rows(get("/each/0").body)
     assert_equal unescaped.map { |s| s.gsub("\r", "\n") }, rows.map { |r| r.last.gsub("\r", "\n") }
-    MwrapTest::SUM_COLUMNS.map { |name| NAMES.index(name) }.each { |i| assert_equal table.map { |r| r[i] }, rows.map { |r| r[i].delete(",") } }
+    shown = NAMES - ["location"]
+    MwrapTest::SUM_COLUMNS.each { |name| assert_equal table.map { |r| r[NAMES.index(name)] }, rows.map { |r| r[shown.index(name)].delete(",") }, name }
     assert(rows.any? { |r| r[NAMES.index("total")].match?(/\A\d{1,3}(,\d{3})+\z/) })
   end
 
   def test_overruns_in_every_form_are_the_same_rows
     serving("rows=60")
     table = tsv("/overruns.tsv")
-    assert_equal %w[count last_size location], table.shift
+    columns = MwrapTest::OVERRUN_COLUMNS
+    assert_equal columns, table.shift
     assert_equal 20, table.size
     assert_equal table.map { |r| r[0].to_i }.sort.reverse, table.map { |r| r[0].to_i }
-    unescaped = table.map { |n, size, name| [n.to_i, size.to_i, MwrapTest::Dump.unescape(name)] }
+    unescaped = table.map { |*numbers, name| [*numbers.map(&:to_i), MwrapTest::Dump.unescape(name)] }
     json = JSON.parse(get("/overruns.json").body)
-    assert_equal unescaped, json["rows"].map { |r| r.values_at("count", "last_size", "location") }
-    totals = [unescaped.sum(&:first), 7, 1_234_567]
-    assert_equal totals, json.values_at("overruns", "double_frees", "unknown_frees")
-    assert_equal totals, JSON.parse(get("/stats.json").body).values_at("overruns", "double_frees", "unknown_frees")
+    assert_equal unescaped, json["rows"].map { |r| r.values_at(*columns) }
+    totals = [unescaped.sum(&:first), 7, 1_234_567, unescaped.sum { |r| r[2] }]
+    names = %w[overruns double_frees unknown_frees wrong_sizes]
+    assert_equal totals, json.values_at(*names)
+    assert_operator totals.last, :>, 0
+    assert_equal totals, JSON.parse(get("/stats.json").body).values_at(*names)
     csv = MwrapTest::Dump.csv_records(get("/overruns?format=csv").body)
-    assert_equal %w[count last_size location], csv.shift
-    assert_equal unescaped, csv.map { |n, size, name| [n.to_i, size.to_i, name.force_encoding("UTF-8")] }
+    assert_equal columns, csv.shift
+    assert_equal unescaped, csv.map { |*numbers, name| [*numbers.map(&:to_i), name.force_encoding("UTF-8")] }
     page = get("/overruns").body
-    rows = html_rows(page).map { |n, size, name| [n.delete(",").to_i, size.delete(",").to_i, name] }
+    rows = html_rows(page).map { |*numbers, name| [*numbers.map { |n| n.delete(",").to_i }, name] }
     assert_equal unescaped.map { |*n, name| [*n, name.gsub("\r", "\n")] }, rows.map { |*n, name| [*n, name.gsub("\r", "\n")] }
     assert_includes page, "1,234,567 of one that the tracker never saw"
   end
@@ -291,9 +295,9 @@ class HttpdRoutesTest < Minitest::Test
     page = get("/at/#{encoded}").body.force_encoding("UTF-8")
     assert_includes exact(page), "2,500 blocks are live here, 250,000:"
     assert_includes page, %(<span class="amount" title="250,000 bytes">244\u00a0KB</span>)
-    assert_includes page, "The newest 1,000 of 2,500 live blocks"
+    assert_includes page, "<summary>The newest 100 of 2,500 live blocks, with their addresses</summary>"
     assert_includes page, "href=\"/at/#{encoded}.tsv\""
-    assert_equal 1000, page.scan("address\">0x").size
+    assert_equal 100, page.scan("address\">0x").size
     assert_includes page, %(<th scope="row" class="num"><span class="amount" title="64–127 bytes">64–128\u00a0B</span></th>)
   end
 
@@ -383,9 +387,22 @@ class HttpdRoutesTest < Minitest::Test
     assert_equal 25, seen.uniq.size
     assert_match(/rel="prev" href="\/each\/0\?sort=location&amp;limit=10&amp;offset=10"/, body)
     refute_match(/rel="next"/, get("/each/0?limit=0").body)
+    assert_match(/rel="next" href="\/each\/0\?sort=location&amp;group=file&amp;q=s&amp;limit=2&amp;offset=2"/, get("/each/0?group=file&q=s&limit=2&sort=location").body)
     assert_includes get("/each/0?offset=25").body, "No row is left"
     assert_includes get("/each/0?q=nowhere").body, "No location matches"
     assert_includes get("/each/#{2**60}").body, "No location has that much"
+  end
+
+  # A page is never endless, whatever limit is asked for; other forms have all rows.
+  def test_a_page_has_some_rows
+    serving("rows=700")
+    { "" => 100, "?limit=3" => 3, "?limit=500" => 500, "?limit=10000" => 500, "?limit=0" => 500 }.each do |query, rows|
+      assert_equal rows, html_rows(get("/each/0#{query}").body).size, query
+    end
+    assert_equal 701, get("/each/0.tsv").body.lines.size
+    page = get("/each/0?limit=10000&q=s").body
+    assert_match(/rel="next" href="\/each\/0\?q=s&amp;limit=500&amp;offset=500"/, page)
+    assert_includes page.force_encoding("UTF-8"), "Locations 1\u2013500 of 700"
   end
 
   def test_sum

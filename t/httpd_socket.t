@@ -23,6 +23,9 @@ class HttpdSocketTest < Minitest::Test
     f.said.delete_prefix("mwrap: ").chomp
   end
 
+  # of the process that serves there: / shows all of its family
+  def pid_at(at) = JSON.parse(get("/verdict.json", at: at).body)["start"].to_i
+
   def test_modes_whatever_the_umask
     %w[000 022 077 0777 0177 0277].each_with_index do |umask, i|
       at = path("s#{i}")
@@ -86,7 +89,7 @@ class HttpdSocketTest < Minitest::Test
       false
     end
     wait_for_server(path)
-    assert_match(/pid #{successor.pid}\b/, get("/").body)
+    assert_equal successor.pid, pid_at(path)
   ensure
     Process.kill(:KILL, child) if child&.positive?
   end
@@ -108,16 +111,16 @@ class HttpdSocketTest < Minitest::Test
     beside = "#{path}.#{second.pid}"
     wait_for_server(beside)
     assert_equal 0o600, mode(beside)
-    assert_match(/pid #{first.pid}\b/, get("/").body)
-    assert_match(/pid #{second.pid}\b/, get("/", at: beside).body)
+    assert_equal first.pid, pid_at(path)
+    assert_equal second.pid, pid_at(beside)
     second.finish
-    assert_match(/pid #{first.pid}\b/, get("/").body)
+    assert_equal first.pid, pid_at(path)
     refute File.exist?(beside)
     refute File.exist?("#{beside}.lock")
     assert_equal "", second.said
     first.finish
     third = serving
-    assert_match(/pid #{third.pid}\b/, get("/").body)
+    assert_equal third.pid, pid_at(path)
   end
 
   def test_many_processes_race_for_one_path
@@ -130,7 +133,7 @@ class HttpdSocketTest < Minitest::Test
 
   # Of all that serve in the directory.
   def pids
-    Dir.children(@dir).grep(/\As(\.\d+)?\z/).map { |n| get("/", at: path(n)).body[/pid (\d+)/, 1].to_i }
+    Dir.children(@dir).grep(/\As(\.\d+)?\z/).map { |n| pid_at(path(n)) }
   rescue Errno::ECONNREFUSED, Errno::ENOENT
     []
   end
@@ -166,7 +169,7 @@ class HttpdSocketTest < Minitest::Test
     assert_equal "precious", File.read(lock)
     File.unlink(lock)
     File.symlink(path("elsewhere"), lock)
-    assert_match(/\.lock: can't open: /, refused("socket=#{path}"))
+    assert_match(/: can't open its lock: /, refused("socket=#{path}"))
     refute File.exist?(path("elsewhere"))
     File.unlink(lock)
     File.mkfifo(lock)
@@ -175,11 +178,11 @@ class HttpdSocketTest < Minitest::Test
   end
 
   def test_impossible_paths
-    assert_match(/No such file or directory\z/, refused("socket=#{path("missing/s")}"))
+    assert_match(/missing: no such directory, so there is no server: make it\z/, refused("socket=#{path("missing/s")}"))
     assert_match(/longer than the 107 bytes/, refused("socket=#{path("x" * 108)}"))
     file = path("file")
     File.write(file, "")
-    assert_match(/Not a directory\z/, refused("socket=#{file}/s"))
+    assert_match(/file: not a directory, so there is no server: choose another path\z/, refused("socket=#{file}/s"))
     assert_match(/: not a directory: remove it or choose another path\z/, refused("socket_dir=#{file}"))
     assert_match(/: can't create the directory: /, refused("socket_dir=#{path("a/b/c")}"))
   end
@@ -206,7 +209,7 @@ class HttpdSocketTest < Minitest::Test
     assert_equal 0o600, mode(at)
     second = fake("socket_dir=#{dir}")
     wait_for_server("#{dir}/#{second.pid}.sock")
-    assert_match(/pid #{second.pid}\b/, get("/", at: "#{dir}/#{second.pid}.sock").body)
+    assert_equal second.pid, pid_at("#{dir}/#{second.pid}.sock")
     [f, second].each(&:finish)
     assert_empty Dir.children(dir)
   end
@@ -228,8 +231,8 @@ class HttpdSocketTest < Minitest::Test
     child = f.ask("fork serving")[/child (\d+) has 0\z/, 1].to_i
     beside = "#{path}.#{child}"
     wait_for_server(beside)
-    assert_match(/pid #{child}\b/, get("/", at: beside).body)
-    assert_match(/pid #{f.pid}\b/, get("/").body)
+    assert_equal child, pid_at(beside)
+    assert_equal f.pid, pid_at(path)
     f.finish # the child sees that its parent is gone, and ends
     eventually("an empty directory") { Dir.children(@dir).grep_v(/log/).empty? }
   end
@@ -241,7 +244,7 @@ class HttpdSocketTest < Minitest::Test
     child = f.ask("fork serving")[/child (\d+) has 0\z/, 1].to_i
     eventually("both") { get("/family.tsv", at: port).body.scan(/^\d+/).map(&:to_i).sort == [f.pid, child].sort }
     assert_match(/pid #{child}\b/, get("/#{child}/", at: port).body)
-    assert_match(/pid #{f.pid}\b/, get("/", at: port).body)
+    assert_equal f.pid, pid_at(port)
     assert_equal 1, f.said.lines.size, f.said
     f.finish # the child sees that its parent is gone, and ends
     eventually("an empty directory") { Dir.glob(path("mwrap-*")).empty? }
@@ -252,9 +255,9 @@ class HttpdSocketTest < Minitest::Test
     child = f.ask("fork serving")[/child (\d+)/, 1].to_i
     wait_for_server("#{path}.#{child}")
     Process.kill(:KILL, child)
-    assert_match(/pid #{f.pid}\b/, get("/").body)
+    assert_equal f.pid, pid_at(path)
     assert_equal "forks 5 bad 0", f.ask("forks 5")
-    assert_match(/pid #{f.pid}\b/, get("/").body)
+    assert_equal f.pid, pid_at(path)
   end
 
   # A fork at any moment of the server's life: clients come and go all the time.

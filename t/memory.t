@@ -6,6 +6,7 @@
 # for the tracker's own memory (memory_max). The traces of a real OOM kill are tried in a
 # memory cgroup of its own.
 
+require_relative "lib/cgroup"
 require_relative "lib/served"
 
 module Snapshots
@@ -231,46 +232,25 @@ end
 # A kill by the kernel, for want of memory, in a cgroup that allows 96 MiB.
 class TestOfOom < Minitest::Test
   include Snapshots
+  include MakesCgroups
 
   LIMIT = 96 << 20
 
-  # [its folder, the file with its limit, the file that takes a PID, how to count kills], or a reason why not.
-  def make_cgroup
-    name = "mwrap-test-#{Process.pid}"
-    v2 = File.read("/proc/mounts")[/^\S+ (\S+) cgroup2 /, 1]
-    v1 = File.read("/proc/mounts")[/^\S+ (\S+) cgroup \S*\bmemory\b/, 1]
-    tried = [v2 && [v2, "memory.max", "memory.events"], v1 && [v1, "memory.limit_in_bytes", "memory.oom_control"]].compact.map do |root, limit, events|
-      dir = File.join(root, name)
-      Dir.mkdir(dir)
-      File.write(File.join(dir, limit), LIMIT.to_s)
-      %w[memory.swap.max memory.memsw.limit_in_bytes].each do |f|
-        File.write(File.join(dir, f), f == "memory.swap.max" ? "0" : LIMIT.to_s) if File.exist?(File.join(dir, f))
-      rescue SystemCallError
-        nil
-      end
-      return [dir, File.join(dir, "cgroup.procs"), -> { File.read(File.join(dir, events))[/^oom_kill (\d+)/, 1].to_i }]
-    rescue SystemCallError => e
-      Dir.rmdir(dir) if dir && Dir.exist?(dir)
-      "#{root}: #{e.message}"
-    end
-    tried.empty? ? "no memory cgroup is mounted" : tried.join("; ")
-  end
-
   def test_a_real_oom_kill
-    dir, procs, kills = made = make_cgroup
+    group = made = make_cgroup(LIMIT)
     skip "no memory cgroup can be made here: #{made}" if made.is_a?(String)
     # goes on to its end when a dump of much was seen
     script = LEAK.sub("$stdout.syswrite", "$stdin.gets; $stdout.syswrite")
                  .sub("leak; garbage;", "leak; garbage; $stdin.gets if $kept.size == #{MOST / 20_000 + 1};")
     app = served_ruby(script, options: ["dump_every:1", "dump_keep:3"])
-    File.write(procs, app.pid.to_s)
+    File.write(group.procs, app.pid.to_s)
     app.tell("go")
     assert_equal "ready", app.hear
     eventually_dumped("much") { |r| r.location.end_with?("/app.rb:2") && r.total >= MOST }
     app.tell("on")
     status = app.wait
     assert_equal 9, status&.termsig, "the kernel killed it"
-    assert_operator kills.call, :>=, 1, "for want of memory"
+    assert_operator group.kills, :>=, 1, "for want of memory"
     rows = whole(snapshots.last)
     assert rows[0].location.end_with?("/app.rb:2"), rows.first(3).inspect
     assert_operator rows[0].live_bytes, :>, 1 << 20
@@ -278,15 +258,7 @@ class TestOfOom < Minitest::Test
     assert_equal [], app.dumps, "there was no exit"
   ensure
     app&.kill
-    remove(dir) if procs
-  end
-
-  def remove(cgroup)
-    eventually("the cgroup is empty") do
-      Dir.rmdir(cgroup)
-    rescue Errno::EBUSY
-      false
-    end
+    remove_cgroup(group)
   end
 end
 

@@ -49,8 +49,8 @@ class MwrapctlCommandLineTest < Minitest::Test
     %w[--help -h help].each do |word|
       run = ctl(word)
       assert_written run
-      assert_match(/\Ausage: mwrapctl COMMAND/, run.stdout)
-      assert_match(/^  flame SOCKET\s+\w/, run.stdout)
+      assert_match(/\Ausage: mwrapctl \[COMMAND /, run.stdout)
+      assert_match(/^  flame \[SOCKET\]\s+\w/, run.stdout)
       assert_empty run.stdout.lines.grep(/.{82}/), "fits a terminal"
     end
     assert_equal "mwrapctl #{File.read("#{ROOT}/src/api/version.h")[/"(.*)"/, 1]}\n", ctl("--version").stdout
@@ -59,7 +59,7 @@ class MwrapctlCommandLineTest < Minitest::Test
     assert_equal 1, runs.map(&:stdout).uniq.size
     help = runs[0].stdout
     ["-o, --output FILE", "--by live|total|growth|objects", "--location LOCATION", "--invert", "--format html|json|collapsed|speedscope|pprof",
-     "--pid PID", "--all", "--token-file FILE", "PATH", "HOST:PORT"].each { |label| assert_match(/^  #{Regexp.escape(label)}(\s+\w|\n {24}\w)/, help) }
+     "--pid PID", "--all", "--token-file FILE", "SOCKET"].each { |label| assert_match(/^  #{Regexp.escape(label)}(\s+\w|\n {24}\w)/, help) }
     assert_empty help.lines.grep(/.{82}/)
   end
 
@@ -82,20 +82,21 @@ class MwrapctlCommandLineTest < Minitest::Test
   end
 
   WRONG = {
-    [] => "COMMAND: missing: see mwrapctl --help",
-    %w[flames] => "flames: unknown command: see mwrapctl --help",
-    %w[help flames] => "flames: unknown command: see mwrapctl --help",
+    %w[flames] => "flames: unknown command: did you mean flame?",
+    %w[help flames] => "flames: unknown command: did you mean flame?",
     %w[--flame] => "--flame: unknown option: see mwrapctl --help",
-    %w[flame] => "SOCKET: missing: see mwrapctl help flame",
-    %w[flame --] => "SOCKET: missing: see mwrapctl help flame",
+    %w[diff] => "A: missing: see mwrapctl help diff",
+    %w[diff --] => "A: missing: see mwrapctl help diff",
     %w[flame a b] => "b: one argument too many: see mwrapctl help flame",
     ["flame", "a", ""] => '"": one argument too many: see mwrapctl help flame',
-    %w[flame a --bye] => "--bye: unknown option: see mwrapctl help flame",
+    %w[flame a --bye] => "--bye: unknown option: did you mean --by?",
     %w[flame a -x] => "-x: unknown option: see mwrapctl help flame",
     %w[flame a -o] => "-o: its value is missing: see mwrapctl help flame",
     %w[flame a --invert=1] => "--invert: takes no value: see mwrapctl help flame",
     %w[flame a --by all] => '--by: "all" is unknown: use live, total, growth or objects',
     %w[flame a --by=] => '--by: "" is unknown: use live, total, growth or objects',
+    %w[flame a --frames c] => '--frames: "c" is unknown: use folded, ruby or all',
+    %w[flame a --startup no] => '--startup: "no" is unknown: use show or hide',
     %w[flame a --format svg] => '--format: "svg" is unknown: use html, json, collapsed, speedscope or pprof',
     %w[flame a --pid x] => '--pid: "x" is not a PID: write digits only',
     %w[flame a --pid 1 --all] => "--pid and --all: exclude each other: give one of them",
@@ -155,7 +156,11 @@ class MwrapctlFlameTest < Minitest::Test
     row = tsv.find { |r| r.location == line }
     assert_equal row.total, found["total"]
     assert_equal row.growth, tree(path, "--by=growth", "--location=#{line}")["total"]
-    assert_refused ctl("flame", path, "--location", "/no/such.rb:1"), "#{path}: status 404: location: no such location"
+    assert_includes tree(path)["names"], "libruby, internal"
+    refute_includes tree(path, "--frames", "ruby")["names"], "libruby, internal"
+    shown, hidden = tree(path), tree(path, "--startup", "hide")
+    assert_equal shown["total"], hidden["total"] + hidden.fetch("startup")
+    assert_refused ctl("flame", path, "--location", "/no/such.rb:1"), "#{path}: location: no such location"
   end
 
   def test_forms_for_other_viewers
@@ -163,6 +168,10 @@ class MwrapctlFlameTest < Minitest::Test
     run = ctl("flame", path, "--format=collapsed")
     assert_written run
     assert_match(/;\S*from_one;\S.* \d+$/, run.stdout)
+    more = ctl("flame", path, "--format=collapsed", "--frames=all", "--startup=hide")
+    assert_written more
+    assert_equal [false, true], [run, more].map { |r| r.stdout.match?(/libruby\S*\(\+0x\h+\)[; ]/) }
+    assert_equal [true, false], [run, more].map { |r| r.stdout.match?(/^\(ruby, starting\) /) }
     run = ctl("flame", path, "--format=speedscope")
     assert_written run
     assert_equal "https://www.speedscope.app/file-format-schema.json", JSON.parse(run.stdout)["$schema"]
@@ -254,7 +263,7 @@ class MwrapctlEndpointTest < Minitest::Test
       assert_operator value_of(found, "in_worker"), :>, 4_000_000, words.inspect
     end
     [[path], ["#{path}/#{parent}"], [parent.to_s]].each { |words| assert_equal 0, value_of(tree(*words), "in_worker"), words.inspect }
-    assert_refused ctl("flame", path, "--pid", "1"), "#{path}: status 404: no such process in this family"
+    assert_refused ctl("flame", path, "--pid", "1"), "#{path}: no such process in this family"
     # a process that can't run for a second and a half is left out; the worker has what its parent had before it
     [[path, "--all"], ["#{path}/all"], [parent.to_s, "--all"]].each do |words|
       eventually("all of them") do
@@ -310,7 +319,7 @@ class MwrapctlEndpointTest < Minitest::Test
       assert_includes run.stdout, "rack_serve.rb"
       assert_match(/<p class="process">pid #{app.pid}, up /, run.stdout)
     end
-    assert_refused ctl("flame", "http://127.0.0.1:#{port}/other"), /\S+: status 404: .*/
+    assert_refused ctl("flame", "http://127.0.0.1:#{port}/other"), /\S+: .*/
   end
 
   # Targets that aren't there, or are something else: [words, message]
@@ -337,7 +346,7 @@ class MwrapctlEndpointTest < Minitest::Test
       [""] => "SOCKET: empty: name a socket, a PID or HOST:PORT",
       ["\xff\xfe"] => "??: no such socket: name the one that MWRAP has, a PID or HOST:PORT",
       ["4194305"] => "process 4194305: no such process: name a socket, a PID or HOST:PORT",
-      [::Process.pid.to_s] => "process #{::Process.pid}: its MWRAP names no server: name its socket or HOST:PORT" }
+      [::Process.pid.to_s] => "process #{::Process.pid}: isn't tracked: start it with mwrap, or run mwrapctl attach #{::Process.pid}" }
   end
 
   def test_what_is_not_there_is_told
@@ -407,9 +416,9 @@ class MwrapctlEndpointTest < Minitest::Test
       http("{\"names\":\"\xff\"}") => nothing, http("xx", "Content-Encoding: gzip") => nothing, http("zz\r\n", "Transfer-Encoding: chunked") => nothing,
       http("{", "Content-Length: 100") => nothing,
       http("", "Location: https://example.com/m/", status: "302 Found") => %r{\S+odd: moved: use https://example\.com/m/},
-      http("out of memory\n", "Content-Type: text/plain", status: "500 X") => /\S+odd: status 500: out of memory/,
-      http("<b>no</b>", "Content-Type: text/html", status: "404 X") => /\S+odd: status 404: the answer is not mwrap's/,
-      http("a\e[31m\nb\xff" + "c" * 9999, "Content-Type: text/plain", status: "404 X") => /\S+odd: status 404: a \[31m b\?c{100,200}/ }.each do |bytes, message|
+      http("out of memory\n", "Content-Type: text/plain", status: "500 X") => /\S+odd: out of memory/,
+      http("<b>no</b>", "Content-Type: text/html", status: "404 X") => /\S+odd: the answer is not mwrap's/,
+      http("a\e[31m\nb\xff" + "c" * 9999, "Content-Type: text/plain", status: "404 X") => /\S+odd: a \[31m b\?c{100,200}/ }.each do |bytes, message|
       odd(bytes) { |at| assert_refused ctl("flame", at), message }
     end
   end

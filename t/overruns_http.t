@@ -45,13 +45,14 @@ class OverrunsHttpTest < Minitest::Test
   # [count, last_size, location] from each form, which must agree.
   def overruns
     tsv = body("/overruns.tsv").lines(chomp: true).map { |l| l.split("\t") }
-    assert_equal %w[count last_size location], tsv.shift
-    rows = tsv.map { |n, size, name| [n.to_i, size.to_i, name] }
+    assert_equal %w[count last_size wrong_sizes asked_size given_size location], tsv.shift
+    assert tsv.all? { |r| r[2, 3] == %w[0 0 0] }, "no block was freed with a wrong size"
+    rows = tsv.map { |n, size, *, name| [n.to_i, size.to_i, name] }
     json = JSON.parse(body("/overruns.json"))
     assert_equal rows, json["rows"].map { |r| r.values_at("count", "last_size", "location") }
     assert_equal rows.sum(&:first), json["overruns"]
     html = cells(body("/overruns")[%r{<tbody>(.*?)</tbody>}m, 1]).reject { |c| c.size == 1 }
-    assert_equal rows, html.map { |n, size, name| [n.delete(",").to_i, size.delete(",").to_i, name] }
+    assert_equal rows, html.map { |n, size, *, name| [n.delete(",").to_i, size.delete(",").to_i, name] }
     rows
   end
 

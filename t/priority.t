@@ -77,7 +77,7 @@ class PriorityTest < Minitest::Test
 
   # Nice of the child that looks for holders, which is gone soon: asked again until it was seen.
   def test_the_search_for_holders
-    { 0 => 10, 15 => 15 }.each do |own, childs|
+    { 0 => 5, 15 => 15 }.each do |own, childs|
       app = served("nice", "-n", own.to_s, MwrapTest::RUBY, "--disable=gems", "-I#{MwrapTest::LIB}", "-e", HOLDERS)
       assert_equal "ready", app.hear
       seen = []

@@ -271,14 +271,14 @@ class RecipesTest < Minitest::Test
       mounts = (spec["containers"] + spec.fetch("initContainers", [])).flat_map { |c| c["volumeMounts"] }
       assert_equal volumes.sort, mounts.map { |m| m["name"] }.uniq.sort
       assert_equal true, spec.dig("securityContext", "runAsNonRoot")
-      paths_of(spec["containers"][0]).each { |path| assert(spec["containers"][0]["volumeMounts"].any? { |m| path.start_with?("#{m["mountPath"]}/") }, path) }
+      paths_of(spec["containers"][0]).each { |path| assert(spec["containers"][0]["volumeMounts"].any? { |m| "#{path}/".start_with?("#{m["mountPath"]}/") }, path) }
     end
   end
 
   # The paths that MWRAP makes or reads
   def paths_of(container)
     value = container["env"].find { |e| e["name"] == "MWRAP" }["value"]
-    value.scan(/(?:socket|dump_path|token_file):([^,]+)/).flatten.tap { |paths| refute_empty paths }
+    value.scan(/(?:socket|report_dir|token_file):([^,]+)/).flatten.tap { |paths| refute_empty paths }
   end
 
   def test_the_token_is_a_file_that_no_group_can_read
@@ -311,12 +311,20 @@ class RecipesTest < Minitest::Test
   end
 
   # systemd would replace %p
-  def test_the_unit_quotes_percent_signs
+  def test_the_unit_has_its_directories
     value = block("containers.md", "app.service")[/^Environment=MWRAP=(.*)/, 1]
-    assert_equal "%%", value.scan(/%+/).uniq.join
-    dirs = block("containers.md", "app.service").scan(/^(Runtime|Logs)Directory=(\w+)$/)
-    assert_equal [%w[Runtime mw], %w[Logs mw]], dirs
-    assert_match(/socket:\/run\/mw\/.*dump_path:\/var\/log\/mw\//, value)
+    assert_empty value.scan(/%+/) - ["%%"]
+    dirs = block("containers.md", "app.service").scan(/^(Runtime|State)Directory=(\w+)$/).to_h
+    assert_equal({ "Runtime" => "mw", "State" => "mwrap" }, dirs)
+    assert_includes value, "socket:/run/#{dirs["Runtime"]}/"
+    assert_match(/report_dir:\/var\/lib\/#{dirs["State"]}\z/, value)
+  end
+
+  # A report at a share of the limit needs a limit.
+  def test_there_is_a_limit
+    assert_match(/^MemoryMax=\d+M$/, block("containers.md", "app.service"))
+    assert(pods[0]["spec"]["containers"].all? { |c| c.dig("resources", "limits", "memory") })
+    assert_match(/^docker run -m \d/, page("containers.md"))
   end
 
   def test_the_aptfile_has_what_a_build_needs

@@ -18,6 +18,7 @@ class TestWithoutTracker < Minitest::Test
     assert_equal [0, 0], value_of("[Mwrap.each.size, Mwrap.each(5).size]")
     assert_equal [[], [], []], value_of("[Mwrap.stacks, Mwrap.stacks('/a.rb:1'), Mwrap.stacks(by: :total)]")
     assert_equal [nil, nil], value_of("[Mwrap['/a.rb:1'], Mwrap[__FILE__ + ':1']]")
+    assert_equal false, value_of("Mwrap.mark('deploy')")
     assert_equal [nil, nil], value_of("[Mwrap.clear, Mwrap.reset]")
     assert_equal [[], 0, 0], value_of("[Mwrap::HeapPageBody.each.to_a, Mwrap::HeapPageBody.each.size, Mwrap::HeapPageBody.each {}]")
     assert_equal [0] * 9, value_of("Mwrap::HeapPageBody.stat.values")
@@ -102,6 +103,24 @@ class TestWithTracker < Minitest::Test
     $location = Mwrap["#{__FILE__}:3"]
     def blocks = $location.each.count { |size, generation| size.between?(10_000, 10_100) && generation <= GC.count }
   RUBY
+
+  # A mark is there for /diff; a child's are its own.
+  def test_marks
+    run = ruby(SCRIPT + <<~'RUBY')
+      names = -> { MwrapRack.new.call("REQUEST_METHOD" => "GET", "PATH_INFO" => "/marks.tsv")[2].to_enum.to_a.join.force_encoding("UTF-8").lines.drop(1).map { |l| l.split("\t")[0] } }
+      p Mwrap.mark("ünïcode & more"), Mwrap.mark(:again), Mwrap.mark("again")
+      p names.call
+      Process.wait(fork { p Mwrap.mark("child"), names.call })
+      begin
+        Mwrap.mark("")
+      rescue RuntimeError => e
+        puts e.message
+      end
+    RUBY
+    *said, refused = run.stdout.lines(chomp: true)
+    assert_equal ["true", "true", "true", '["ünïcode & more", "again"]', "true", '["child"]'], said
+    assert_match(/\Aname: a line of 1 to 80 bytes/, refused)
+  end
 
   # The line's callers, in the numbers of the table.
   def test_stacks

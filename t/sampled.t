@@ -101,9 +101,14 @@ class SampledOverHttpTest < Minitest::Test
     tell "keep 5000"
     assert_in_delta 10_005_000, row.live_bytes, 4_000_000
     assert_equal "[nil, false, \"exact\", nil]", tell("[Mwrap.exact!, Mwrap.sampled?, *Mwrap.stats.values_at(:counts, :sample_rate)]")
-    ctl = ->(name) { run_command(RUBY, File.join(ROOT, "lib/exe/mwrapctl"), name, path) }
+    ctl = ->(*words) { run_command(RUBY, File.join(ROOT, "lib/exe/mwrapctl"), *words, path) }
+    said = -> { [ctl["top", "--once"].stdout[/up .*, figures are estimates, .* blocks/], ctl["who"].stdout[/^Allocations are sampled: only the blocks that are samples are known\.$/], JSON.parse(body("/holders.json"))["estimated"] || nil] }
+    tell "KEPT.clear; 2.times { GC.start }; 0"
     assert_match(/\Asampled: /, ctl["sampled"].stdout)
     assert_equal "true", tell("Mwrap.sampled?")
+    told = said[]
+    assert told.all?, told.inspect
+    assert_includes run_command(RUBY, File.join(ROOT, "lib/exe/mwrapctl"), "ps", "--text").stdout, "#{path} (sampled)"
     assert_match(/\Aexact: /, ctl["exact"].stdout)
     assert_equal "false", tell("Mwrap.sampled?")
     assert_match(/RangeError/, tell("begin; Mwrap.sampled!(0); rescue => e; e.class; end"))

@@ -379,7 +379,8 @@ class StacksTest < Minitest::Test
   CHAOS = {
     gvl: "t = Array.new(8) { Thread.new { 200.times { Digest::SHA256.digest('x' * 70_000); Zlib.inflate(Zlib.deflate(Random.bytes(30_000))) } } }; 20.times { GC.start }; t.each(&:join)",
     finalizers: "20.times { 300.times { ObjectSpace.define_finalizer(Object.new, FINAL) ; StringIO.new('x' * 500) }; GC.start }",
-    compact: "t = Array.new(4) { Thread.new { 300.times { Zlib.deflate('x' * 50_000) } } }; 15.times { GC.compact; Array.new(3000) { 'y' * 60 } }; t.each(&:join)",
+    # Ruby 3.1 compacts strings that its Zlib reads without the GVL, and crashes untracked, too
+    compact: "t = Array.new(4) { Thread.new { 300.times { #{RUBY_VERSION < "3.2" ? "'x' * 50_000; Thread.pass" : "Zlib.deflate('x' * 50_000)"} } } }; 15.times { GC.compact; Array.new(3000) { 'y' * 60 } }; t.each(&:join)",
     fibers: "2000.times { |i| f = Fiber.new { Fiber.yield('f' * 2000); 'g' * 3000 }; f.resume; f.resume if i.odd? }",
     ractors: "Array.new(3) { Ractor.new { 300.times { 'r' * 5000 }; 1 } }.each { |r| r.respond_to?(:value) ? r.value : r.take }",
     kills: "200.times { t = Thread.new { loop { 'k' * 3000 } }; Thread.pass; t.kill.join }",

@@ -130,6 +130,81 @@ class StacksHttpTest < Minitest::Test
     end
   end
 
+  # --- which frames are shown ----------------------------------------------------------------
+
+  UNNAMED = /\(\+0x\h+\)\z/
+
+  # Stripped libraries have functions without a name.
+  def test_unnamed_frames_of_a_library_are_one
+    start("stacks:64k")
+    want = figures.values.sum { |v| v[3] }
+    all, folded, ruby = ["?frames=all", "", "?frames=ruby"].map { |q| collapsed("/stacks.collapsed#{q}") }
+    assert_equal [want], [all, folded, ruby].map { |c| c.values.sum }.uniq
+    assert all.keys.flatten.grep(UNNAMED).any?
+    assert_empty folded.keys.flatten.grep(UNNAMED)
+    internal = folded.keys.flatten.grep(/, internal\z/).uniq
+    assert_includes internal, "libruby, internal"
+    folded.each_key { |names| names.each_cons(2) { |a, b| refute(a == b && internal.include?(a), names.join(";")) } }
+    tree = JSON.parse(body("/flame.json"))
+    assert_equal [want, 1], [tree["total"], tree["names"].count("libruby, internal")]
+    speedscope = JSON.parse(body("/stacks.speedscope.json"))
+    used = speedscope["profiles"][0]["samples"].flatten.uniq.map { |i| speedscope["shared"]["frames"][i]["name"] }
+    assert_equal 1, used.count("libruby, internal")
+    # pprof has addresses, unless it is asked for Ruby's
+    names = ["", "?frames=ruby"].map { |q| with_profile(body("#{PROFILES[0]}#{q}")) { |file| top("-cum", file).map(&:last) } }
+    assert_equal [true, false], names.map { |list| list.grep(UNNAMED).any? }, names.inspect
+  end
+
+  def test_ruby_frames_only
+    start("stacks:64k")
+    tree = JSON.parse(body("/flame.json?frames=ruby"))
+    native = tree["frames"].select { |f| f[4] == 1 }
+    assert_operator native.size, :>, 0, "methods in C are Ruby's, too"
+    assert(native.all? { |_, file, line,| file == -1 && line.zero? }, native.inspect)
+    assert_equal ["methods in C"], native.map { |f| tree["groups"][f[3]] }.uniq
+    assert_includes tree["names"], "(native code alone)"
+    leaf = collapsed("/stacks.collapsed?frames=ruby").max_by(&:last)[0]
+    assert_includes leaf, "String#*"
+    assert_includes leaf.map { |n| bare(n) }, "keep"
+  end
+
+  LOADED = "LOADED = Array.new(200) { |i| 'y' * 20_000 }\n"
+
+  def test_without_start_up
+    in_tmp do |dir|
+      File.write("#{dir}/loaded.rb", LOADED)
+      app = served_ruby("require #{"#{dir}/loaded".inspect}\n#{APP}", options: ["stacks:64k"])
+      app.ask("one 300")
+      at_rest(app)
+      shown, hidden = ["", "?startup=hide"].map { |q| JSON.parse(body("/flame.json#{q}")) }
+      assert_nil shown["startup"]
+      assert_operator hidden["startup"], :>, 3_900_000
+      assert_equal shown["total"], hidden["total"] + hidden["startup"]
+      assert_includes shown["files"], "#{dir}/loaded.rb"
+      refute_includes hidden["files"], "#{dir}/loaded.rb"
+      refute_includes hidden["names"], "Kernel#require"
+      assert_includes hidden["names"].map { |n| bare(n) }, "from_one"
+      assert_equal hidden["total"], collapsed("/stacks.collapsed?startup=hide").values.sum
+      assert_operator profile("#{PROFILES[0]}?startup=hide").bytesize, :<, profile.bytesize
+      # of one line: its own part
+      of_line = JSON.parse(body("/flame.json?startup=hide&location=#{escape("#{dir}/loaded.rb:1")}"))
+      assert_equal [0, shown["value"][0] - hidden["total"] >= of_line["startup"]], [of_line["total"], true]
+      page = body("/flame?startup=hide&frames=ruby&by=total").dup.force_encoding("UTF-8")
+      assert_match(/Start-up isn’t shown: /, page)
+      assert_includes page, '<option value="hide" selected>'
+      assert_includes page, 'href="/stacks.collapsed?by=total&amp;frames=ruby&amp;startup=hide"'
+    end
+  end
+
+  def test_switches_that_are_not_understood
+    start("stacks:64k")
+    PAGES.each_key do |target|
+      assert_line get("#{target}?frames=x"), 400, /\Aframes: folded, ruby or all$/
+      assert_line get("#{target}?startup=x"), 400, /\Astartup: show or hide$/
+      assert_equal [200, 200], ["frames=folded&startup=show", "frames=all&startup=hide"].map { |q| get("#{target}?#{q}").status }
+    end
+  end
+
   # As they were estimated: the sums aren't the table's then.
   def test_raw
     start("stacks:64k")

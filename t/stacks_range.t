@@ -15,13 +15,16 @@ class StacksRangeTest < Minitest::Test
   def tree(query, at: "") = JSON.parse(body("#{at}/flame.json?by=growth&#{query}"))
   def uptime = stats["uptime"]
 
-  # The second of a moment of the history that is later than all that was done so far.
+  # The second of a moment of the history that is later than all that was done so far. What follows is later by
+  # any clock: that of the samples may be behind by the kernel's step, 10 ms at most.
   def moment
     done = uptime.floor
-    eventually("a moment of the history after #{done} s") do
+    moment = eventually("a moment of the history after #{done} s") do
       r = get("/flame.json?by=growth&range=all")
       r.status == 200 && JSON.parse(r.body)["range"]["to"].then { |to| to.to_i if to > done }
     end
+    eventually("a sample's clock beyond #{moment} s") { uptime > moment + 0.02 }
+    moment
   end
 
   # The line's growth by each method, in the tree.

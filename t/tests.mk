@@ -22,7 +22,7 @@ $(T)/programs/%: t/programs/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< $(LIBS) -lpthread -ldl
 $(T)/programs/own_mhd: LIBS := $(MHD_LIBS)
-PROFILE_OBJ := $(call o,shared/text shared/report server/report)
+PROFILE_OBJ := $(call o,shared/text shared/report server/report) $(B)/src/server/history/limit.o
 $(T)/programs/profile_forms: LIBS := $(PROFILE_OBJ)
 $(T)/programs/profile_forms: $(PROFILE_OBJ)
 TRACE_OBJ := $(call o,recording/format)
@@ -205,7 +205,7 @@ $(CORE_SRC:%.c=$(B)/$1/%.o): | $(B)/hooks_renamed.h
 $(B)/$1/core: $(CORE_SRC:%.c=$(B)/$1/%.o) $(B)/$1/web.o $(wildcard t/core/*) t/lib/site.h
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) -o $$@ \
-		$$(filter %.o,$$^) $$(filter t/core/%.c,$$^) -Wl,--wrap=mmap -rdynamic $(URCU_LIBS) -lpthread -ldl
+		$$(filter %.o,$$^) $$(filter t/core/%.c,$$^) -Wl,--wrap=mmap -rdynamic $(URCU_LIBS) -lz -lpthread -ldl
 $1: $(B)/$1/core
 endef
 $(foreach s,asan tsan,$(eval $(call build,$s,for $s,$$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$s) $$(renamed)))$(eval $(call core,$s)))
@@ -246,13 +246,17 @@ FUZZ_SRC := $(filter-out src/server/httpd/%,$(call c,shared memory server record
 $(eval $(call build,fuzz,for fuzzing,$$(FUZZ_CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_asan) -fsanitize=fuzzer-no-link))
 $(FUZZ:%=$(B)/fuzz/%): $(B)/fuzz/%: t/fuzz/%.c $(wildcard t/fuzz/*.h) t/unit/fake_api.h $(FUZZ_SRC:%.c=$(B)/fuzz/%.o) $(B)/fuzz/web.o
 	$(call say,LD,$@)
-	$(Q)$(FUZZ_CC) $(SANITIZED_CFLAGS) $(SANITIZE_asan) -fsanitize=fuzzer -o $@ $< $(filter %.o,$^)
-fuzzers: $(FUZZ:%=$(B)/fuzz/%)
+	$(Q)$(FUZZ_CC) $(SANITIZED_CFLAGS) $(SANITIZE_asan) -fsanitize=fuzzer -o $@ $< $(filter %.o,$^) -lz
+# an input for each page
+$(B)/fuzz/pages: t/fuzz/seeds.rb src/api/routes.def
+	$(Q)rm -rf $@ && mkdir -p $@ && '$(RUBY)' $< $@
+fuzzers: $(FUZZ:%=$(B)/fuzz/%) $(B)/fuzz/pages
 fuzz: $(FUZZ:%=fuzz-%)
-$(FUZZ:%=fuzz-%): fuzz-%: $(B)/fuzz/%
+$(FUZZ:%=fuzz-%): fuzz-%: $(B)/fuzz/% $(B)/fuzz/pages
 	@mkdir -p $(B)/fuzz/corpus/$*
 	@$(B)/fuzz/$* -max_total_time=$(FUZZ_TIME) -max_len=20000 -timeout=20 -print_final_stats=1 \
 		-dict=t/fuzz/$*.dict -artifact_prefix=$(B)/fuzz/$*- $(B)/fuzz/corpus/$* t/fuzz/corpus/$* \
+		$(if $(filter routes,$*),$(B)/fuzz/pages) \
 		>$(B)/fuzz/$*.log 2>&1 </dev/null || { tail -n 60 $(B)/fuzz/$*.log; exit 1; }
 	@awk -v name=$* '/cov:/ { for (i = 1; i < NF; i++) if ($$i == "cov:") cov = $$(i + 1) } \
 		/number_of_executed_units/ { n = $$2 } \
@@ -275,7 +279,7 @@ check: all check-programs
 	t/lib/prove.sh $(PROVE_FLAGS)
 
 # --- what runs for long, or measures times, which no test does. GNUmakefile's head says what each is; options: see the file ---
-bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-rubies screenshots soak: export RUBY := $(RUBY)
+bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-modes check-rubies screenshots soak: export RUBY := $(RUBY)
 bench:
 	$(Q)t/bench/run.sh
 bench-sides:
@@ -286,16 +290,19 @@ check-arm64:
 	$(Q)CFLAGS='$(CFLAGS)' t/arm64/run.sh $(TESTS)
 check-behaviour:
 	$(Q)t/behaviour/run.sh
+check-modes: all check-programs
+	$(Q)BUILT='$(abspath $(T))' '$(RUBY)' t/behaviour/modes.rb
 check-rubies:
 	$(Q)BARE_ROOT='$(BARE_ROOT)' SUITES='$(SUITES)' CHECK='$(CHECK)' t/rubies/run.sh
 screenshots:
 	$(Q)t/lib/with_browser.sh t/screenshots/run.rb
 	$(Q)t/lib/with_browser.sh t/screenshots/maps.rb
 	$(Q)t/lib/with_browser.sh t/screenshots/objects.rb
+	$(Q)t/lib/with_browser.sh t/screenshots/story.rb
 SECONDS ?= 600
 soak:
 	$(Q)t/soak/run.sh $(SECONDS)
 chaos: all $(T)/programs/chaos $(PLUGINS)
 	$(Q)'$(RUBY)' t/stress/chaos.rb $(SECONDS) $(SEED)
 .PHONY: check-programs bench-programs clang planted asan tsan lives fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
-	bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-rubies screenshots soak chaos
+	bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-modes check-rubies screenshots soak chaos

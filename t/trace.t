@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# trace.t - mwrap-replay reads recordings, whole, cut and broken: text, pack, heaptrack, info. The recordings
+# trace.t - mwrap-replay reads recordings, whole, cut and broken: text, pack, heaptrack, info, peak. The recordings
 # are made from text (t/programs/write_trace.c), but for one of a Ruby program.
 require_relative "lib/tap"
 
@@ -295,6 +295,92 @@ class TraceTest < Minitest::Test
     assert_equal info(path)["meta"], to["meta"]
     assert_equal({ "reason" => "exit", "events" => 3000 }, to["end"])
     assert_equal 2, to["samples"], "one went back in time"
+  end
+
+  # --- the peak ---------------------------------------------------------------------------
+
+  # What lives after each row: [bytes by location, blocks by location]. ends: all goes at last.
+  def ledger(rows, ends: false)
+    blocks = {}
+    now = [Hash.new(0), Hash.new(0)]
+    moves = lambda do |block, sign|
+      size, location = blocks.fetch(block)
+      now[0][location] += sign * size
+      now[1][location] += sign
+    end
+    states = rows.map do |_, op, block, size, extra, location|
+      moves.call(extra, -1) if op == "realloc"
+      if size != "-"
+        blocks[block] = [size.to_i, location]
+        moves.call(block, 1)
+      end
+      moves.call(block, -1) if op.start_with?("free")
+      now.map(&:dup)
+    end
+    ends ? [*states, [Hash.new(0), Hash.new(0)]] : states
+  end
+
+  # { location => [bytes, blocks] } with seconds, bytes and blocks of all
+  def peak(*paths)
+    run = tool("peak", *paths)
+    assert_success run
+    assert_empty run.stderr
+    head, *lines = run.stdout.lines(chomp: true).map { |line| line.split("\t", -1) }
+    sums = Hash.new { |all, name| all[name] = [0, 0] }
+    lines.each { |bytes, blocks, name| sums[name] = [sums[name][0] + bytes.to_i, sums[name][1] + blocks.to_i] }
+    [sums, *head.map { |n| n.include?(".") ? n.to_f : n.to_i }]
+  end
+
+  def of(state) = state[0].keys.to_h { |name| [name, [state[0][name], state[1][name]]] }.select { |_, (_, blocks)| blocks.positive? }
+
+  def test_the_peak_of_random_processes
+    8.times do |seed|
+      text, rows = random_process(seed, calls: 1500)
+      states = ledger(rows)
+      most = states.map { |bytes,| bytes.values.sum }.each_with_index.max_by { |sum, i| [sum, -i] }
+      sums, seconds, bytes, blocks = peak(packed(made(text)))
+      assert_equal [of(states[most[1]]), most[0], states[most[1]][1].values.sum], [sums, bytes, blocks], "seed #{seed}"
+      assert_in_delta most[1] / 1e6, seconds, 2e-6, "seed #{seed}: the first event is at 0"
+    end
+  end
+
+  # By the time of day; what one holds goes with it, unless its recording ended before it did. No two calls are at one time.
+  def test_the_peak_of_several_processes
+    5.times do |seed|
+      reasons = %w[exit stop exit]
+      begins = [0, 0.0004005, 0.0031003].shuffle(random: Random.new(seed))
+      all = Array.new(3) { |i| random_process(100 * seed + i, calls: 1000) }
+      paths = all.each_with_index.map do |(text, _), i|
+        packed(made(text.sub('"pid":70', %("pid":70,"started":#{1_700_000_000 + begins[i]})) + %(end {"reason":"#{reasons[i]}"}\n), name: "#{seed}-#{i}"))
+      end
+      # [time, process, state], a process's end last
+      steps = all.each_with_index.flat_map do |(_, rows), i|
+        states = ledger(rows, ends: reasons[i] == "exit")
+        states.each_with_index.map { |state, n| [begins[i] + [n, rows.size - 1].min / 1e6 + (n == rows.size ? 1e-9 : 0), i, state] }
+      end
+      now = Array.new(3) { [Hash.new(0), Hash.new(0)] }
+      most = nil
+      steps.sort_by.with_index { |(at, i), n| [at.round(9), i, n] }.each do |at, i, state|
+        now[i] = state
+        sum = now.sum { |bytes,| bytes.values.sum }
+        most = [sum, at, now.map { |s| of(s) }] if most.nil? || sum > most[0]
+      end
+      sums, seconds, bytes = peak(*paths)
+      assert_equal most[0], bytes, "seed #{seed}"
+      assert_in_delta most[1], seconds, 3e-6
+      assert_equal most[2].flat_map(&:to_a).group_by(&:first).transform_values { |v| v.map(&:last).transpose.map(&:sum) }, sums, "seed #{seed}"
+    end
+  end
+
+  def test_the_peak_of_little
+    path = packed(made(META + "at 5\nthread 70\nown 100\nmalloc 1 8 0\nfree 1\nmalloc 2 3 0\n"))
+    assert_equal [{ "" => [8, 1] }, 0.0, 8, 1], peak(path), "the tracker's own block isn't the app's"
+    assert_equal [{}, 0.0, 0, 0], peak(packed(made(META, name: "b")))
+    run = tool("peak", made(META, name: "c"))
+    assert_equal [1, "", "mwrap-replay: #{@dir}/c: isn't packed: pack it first\n"], [run.status.exitstatus, run.stdout, run.stderr]
+    [[], ["--progress"], [path, "-o"]].each { |words| assert_equal 2, tool("peak", *words).status.exitstatus }
+    run = tool("peak", path, "#{@dir}/none")
+    assert_equal [1, "mwrap-replay: #{@dir}/none: No such file or directory\n"], [run.status.exitstatus, run.stderr]
   end
 
   def test_info

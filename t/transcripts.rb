@@ -19,7 +19,7 @@ class Transcripts
   CTL = File.join(TOP, "lib/exe/mwrapctl")
   BLOCK = /^<!-- transcript -->\n(.*?)^<!-- end -->\n/m
   PID = "4711"
-  COLUMNS = 100
+  COLUMNS = 80 # what every table fits
   SECONDS = 60
 
   # /srv/shop.rb, which reads how many requests to serve. A session is never removed.
@@ -114,7 +114,7 @@ class Transcripts
     env = { "TERM" => "xterm", "NO_COLOR" => "1", "LC_ALL" => "C.UTF-8", "RUBYOPT" => nil }
     words = words.drop(1).map { |word| word.sub("/tmp/", "#{@dir}/").sub(/\A#{PID}\z/, @thread.pid.to_s) }
     master, slave = PTY.open
-    slave.winsize = [40, COLUMNS]
+    slave.winsize = [40, words[0] == "ps" ? 200 : COLUMNS] # the real path of the socket is long
     pid = Process.spawn(env, RbConfig.ruby, CTL, *words, in: slave, out: slave, err: slave, chdir: @dir)
     slave.close
     begin

@@ -10,7 +10,7 @@ require "zlib"
 
 class WebDistTest < Minitest::Test
   WEB = File.join(ROOT, "web")
-  DIST = %w[LICENSES app.js at.js cluster.js flame.css flame.js flame_alone.html map.css map.js map_alone.html mwrap.js replay_alone.html uplot.css].freeze
+  DIST = %w[LICENSES app.js at.js cluster.js flame.css flame.js flame_alone.html map.css map.js map_alone.html mwrap.js replay_alone.html report_written.html uplot.css].freeze
 
   def pins
     package = JSON.parse(File.read(File.join(WEB, "package.json")))
@@ -79,7 +79,7 @@ class WebDistTest < Minitest::Test
   # slots alone.
   def test_pages_that_stand_alone
     { "flame_alone.html" => %w[title process json], "map_alone.html" => %w[title process json cells],
-      "replay_alone.html" => %w[title heading process sentence table trusted trust json] }.each do |name, slots|
+      "replay_alone.html" => %w[title heading process sentence table peak trusted trust json] }.each do |name, slots|
       page = File.read(File.join(WEB, "dist", name))
       assert_equal slots, page.scan(/\{\{(\w*)/).flatten
       style, script = page[%r{<style>(.*)</style>}m, 1], page[%r{<script type="module">(.*)</script>}m, 1]

@@ -48,6 +48,7 @@ const alone = async (name, entry, ownStyles) => {
 	writeFileSync(join(to, name), template("src/alone.html").replace(/\[\[(\w+)\]\]/g, (_, part) => parts[part]));
 };
 await alone("flame_alone.html", "src/flame_alone.js", ["src/flame.css"]);
+await alone("report_written.html", "src/report_written.js", ["src/flame.css", "src/report_written.css"]);
 await alone("map_alone.html", "src/memory_alone.js", ["memory.css", "src/memory.css"]);
 await alone("replay_alone.html", "src/replay_alone.js", ["src/replay.css"]);
 

@@ -10,12 +10,12 @@
 # write env in front of it. env is known once this file is loaded.
 
 # begin: made by `make doc`
-_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history proof exact objects dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep file_mode trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks counts sample bt malloc children'
+_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history proof exact objects dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep file_mode report_dir report_at report_every report_keep report_max report_command trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks counts sample bt malloc label children'
 _mwrap_values() {
 	local IFS=$' \t\n'
 	case $1 in
-	socket | token_file | dump_path | trace_path) compgen -f -- "$2" ;;
-	socket_dir) compgen -d -- "$2" ;;
+	socket | token_file | dump_path | report_command | trace_path) compgen -f -- "$2" ;;
+	socket_dir | report_dir) compgen -d -- "$2" ;;
 	socket_group) compgen -g -- "$2" ;;
 	read_only | source | history) compgen -W '0 1' -- "$2" ;;
 	proof) compgen -W 'auto off' -- "$2" ;;

@@ -29,6 +29,12 @@ function __mwrap_list
     echo 'dump_every||also write the table this often, each time into a new file beside dump_path'
     echo 'dump_keep||keep the last of these files (default 3)'
     echo 'file_mode||mode of new dumps and recordings, such as 0640 (default 0600)'
+    echo 'report_dir|__fish_complete_directories|write reports into this directory, or as lines to stdout or stderr: see report_at'
+    echo 'report_at||when: 90%, 1500m, growth, oom, exit; several times (default 90%, growth, oom)'
+    echo 'report_every||at most one report for each report_at in SECONDS (default 600)'
+    echo 'report_keep||keep the last of these reports (default 5)'
+    echo 'report_max||bytes of all these reports (k, m, g; default 64m)'
+    echo 'report_command|__fish_complete_path|run this program with the name of each finished report'
     echo 'trace_path|__fish_complete_path|record every call of malloc into this file, for `mwrapctl replay` (%p: the PID)'
     echo 'trace_max||end the recording when its file reaches BYTES (k, m, g)'
     echo 'trace_seconds||end the recording after SECONDS'
@@ -40,6 +46,7 @@ function __mwrap_list
     echo 'sample||with counts:sampled, one sample per BYTES allocated (k, m, g)'
     echo 'bt||Ruby callers kept with each location, 0 to 16'
     echo 'malloc|jemalloc mimalloc tcmalloc|run COMMAND on this allocator, if it is installed'
+    echo 'label||a label of this process for Prometheus, such as version=1.2; several'
     echo 'children|all|programs without Ruby that COMMAND starts get a server and periodic dumps, too'
     # end
 end

@@ -7,25 +7,34 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame map check ps top snap report diff score objects who exact sampled record replay trace attach detach'
-_mwrapctl_no_files=' ps detach '
+_mwrapctl_commands='verdict open doctor flame map check ps top snap report diff score objects who reset mark note trim pause resume exact sampled record replay trace attach detach'
+_mwrapctl_no_files=' doctor ps detach '
 _mwrapctl_options() {
 	case $1 in
-	flame) echo '--output -o --by --location --invert --format --pid --all --token-file --help' ;;
+	verdict) echo '--json --pid --all --token-file --help' ;;
+	open) echo '--print --port --pid --all --token-file --help' ;;
+	doctor) echo '--json --token-file --help' ;;
+	flame) echo '--output -o --by --location --invert --frames --startup --format --pid --all --token-file --help' ;;
 	map) echo '--output -o --count -n --json --text --pid --all --token-file --help' ;;
 	check) echo '--warmup --rounds --native --suppressions --json --help' ;;
-	ps) echo '--count -n --json --text --token-file --help' ;;
-	top) echo '--interval --once --count -n --pid --all --token-file --help' ;;
-	snap) echo '--mark --pid --all --token-file --help' ;;
-	report) echo '--html --output -o --count -n --json --text --pid --all --token-file --help' ;;
-	diff) echo '--per --sort --count -n --fail-above --json --text --pid --all --token-file --help' ;;
-	score) echo '--x --count -n --fail-above --json --text --pid --all --token-file --help' ;;
-	objects) echo '--mark --depth --count -n --json --text --pid --token-file --help' ;;
+	ps) echo '--output -o --count -n --json --text --token-file --help' ;;
+	top) echo '--interval --sort --once --count -n --pid --all --token-file --help' ;;
+	snap) echo '--force -f --mark --pid --all --token-file --help' ;;
+	report) echo '--now --html --output -o --sort --count -n --json --text --pid --all --token-file --help' ;;
+	diff) echo '--per --sort --output -o --count -n --fail-above --json --text --pid --all --token-file --help' ;;
+	score) echo '--x --output -o --count -n --fail-above --json --text --pid --all --token-file --help' ;;
+	objects) echo '--mark --depth --output -o --count -n --json --text --pid --token-file --help' ;;
 	who) echo '--count -n --json --pid --token-file --help' ;;
+	reset) echo '--pid --all --token-file --help' ;;
+	mark) echo '--pid --all --token-file --help' ;;
+	note) echo '--pid --all --token-file --help' ;;
+	trim) echo '--pid --all --token-file --help' ;;
+	pause) echo '--pid --all --token-file --help' ;;
+	resume) echo '--pid --all --token-file --help' ;;
 	exact) echo '--pid --all --token-file --help' ;;
 	sampled) echo '--pid --all --token-file --help' ;;
 	record) echo '--output -o --max-size --seconds --full --clock --help' ;;
-	replay) echo '--malloc --arena-max --set --pace --jobs --report --json --text --help' ;;
+	replay) echo '--malloc --arena-max --set --pace --jobs --output -o --report --json --text --help' ;;
 	trace) echo '--output -o --help' ;;
 	attach) echo '--wait --help' ;;
 	detach) echo '--wait --help' ;;
@@ -34,9 +43,17 @@ _mwrapctl_options() {
 # Prints the words that may follow an option. Fails if the option takes no value.
 _mwrapctl_values() {
 	case "$1 $2" in
+	'verdict --pid') : ;;
+	'verdict --token-file') compgen -f -- "$3" ;;
+	'open --port') : ;;
+	'open --pid') : ;;
+	'open --token-file') compgen -f -- "$3" ;;
+	'doctor --token-file') compgen -f -- "$3" ;;
 	'flame --output' | 'flame -o') compgen -f -- "$3" ;;
 	'flame --by') compgen -W 'live total growth objects' -- "$3" ;;
 	'flame --location') : ;;
+	'flame --frames') compgen -W 'folded ruby all' -- "$3" ;;
+	'flame --startup') compgen -W 'show hide' -- "$3" ;;
 	'flame --format') compgen -W 'html json collapsed speedscope pprof' -- "$3" ;;
 	'flame --pid') : ;;
 	'flame --token-file') compgen -f -- "$3" ;;
@@ -47,9 +64,11 @@ _mwrapctl_values() {
 	'check --warmup') : ;;
 	'check --rounds') : ;;
 	'check --suppressions') compgen -f -- "$3" ;;
+	'ps --output' | 'ps -o') compgen -f -- "$3" ;;
 	'ps --count' | 'ps -n') : ;;
 	'ps --token-file') compgen -f -- "$3" ;;
 	'top --interval') : ;;
+	'top --sort') compgen -W 'growth live rate objects' -- "$3" ;;
 	'top --count' | 'top -n') : ;;
 	'top --pid') : ;;
 	'top --token-file') compgen -f -- "$3" ;;
@@ -57,27 +76,43 @@ _mwrapctl_values() {
 	'snap --pid') : ;;
 	'snap --token-file') compgen -f -- "$3" ;;
 	'report --output' | 'report -o') compgen -f -- "$3" ;;
+	'report --sort') compgen -W 'live growth blocks allocations location' -- "$3" ;;
 	'report --count' | 'report -n') : ;;
 	'report --pid') : ;;
 	'report --token-file') compgen -f -- "$3" ;;
 	'diff --per') : ;;
 	'diff --sort') compgen -W 'score growth blocks live location' -- "$3" ;;
+	'diff --output' | 'diff -o') compgen -f -- "$3" ;;
 	'diff --count' | 'diff -n') : ;;
 	'diff --fail-above') : ;;
 	'diff --pid') : ;;
 	'diff --token-file') compgen -f -- "$3" ;;
 	'score --x') : ;;
+	'score --output' | 'score -o') compgen -f -- "$3" ;;
 	'score --count' | 'score -n') : ;;
 	'score --fail-above') : ;;
 	'score --pid') : ;;
 	'score --token-file') compgen -f -- "$3" ;;
 	'objects --depth') : ;;
+	'objects --output' | 'objects -o') compgen -f -- "$3" ;;
 	'objects --count' | 'objects -n') : ;;
 	'objects --pid') : ;;
 	'objects --token-file') compgen -f -- "$3" ;;
 	'who --count' | 'who -n') : ;;
 	'who --pid') : ;;
 	'who --token-file') compgen -f -- "$3" ;;
+	'reset --pid') : ;;
+	'reset --token-file') compgen -f -- "$3" ;;
+	'mark --pid') : ;;
+	'mark --token-file') compgen -f -- "$3" ;;
+	'note --pid') : ;;
+	'note --token-file') compgen -f -- "$3" ;;
+	'trim --pid') : ;;
+	'trim --token-file') compgen -f -- "$3" ;;
+	'pause --pid') : ;;
+	'pause --token-file') compgen -f -- "$3" ;;
+	'resume --pid') : ;;
+	'resume --token-file') compgen -f -- "$3" ;;
 	'exact --pid') : ;;
 	'exact --token-file') compgen -f -- "$3" ;;
 	'sampled --pid') : ;;
@@ -91,6 +126,7 @@ _mwrapctl_values() {
 	'replay --arena-max') : ;;
 	'replay --set') : ;;
 	'replay --jobs') : ;;
+	'replay --output' | 'replay -o') compgen -f -- "$3" ;;
 	'replay --report') compgen -f -- "$3" ;;
 	'trace --output' | 'trace -o') compgen -f -- "$3" ;;
 	'attach --wait') : ;;

@@ -7,6 +7,7 @@ require_relative "check/growth"
 require_relative "check/holders"
 require_relative "check/leak"
 require_relative "check/objects"
+require_relative "check/peak"
 require_relative "check/rounds"
 require_relative "check/suppressions"
 
@@ -40,13 +41,27 @@ module Mwrap
     # A check's result. +outcome+ is <tt>:clean</tt>, <tt>:leak</tt> or <tt>:unknown</tt>; +leaks+ has
     # a Leak for each location, the most bytes first; +reason+ is a line of text if the outcome isn't
     # known, and +error+ is the exception, if the code raised one.
-    Result = Struct.new(:outcome, :leaks, :reason, :error) do
-      def clean? = outcome == :clean
-      def leak? = outcome == :leak
-      def unknown? = outcome == :unknown
+    class Result < Struct.new(:outcome, :leaks, :reason, :error)
+
+      # True if nothing leaks.
+      def clean?
+        outcome == :clean
+      end
+
+      # True if a location leaks.
+      def leak?
+        outcome == :leak
+      end
+
+      # True if it can't be told.
+      def unknown?
+        outcome == :unknown
+      end
 
       # Raises what the code raised, if it did.
-      def reraise = (raise error if error)
+      def reraise
+        raise error if error
+      end
 
       # A line for each leak, or for the reason.
       def lines
@@ -65,7 +80,9 @@ module Mwrap
       #
       # The code is called in threads of its own. An exception in it ends the check. Raises ArgumentError
       # for options that are wrong, and SystemCallError if the file can't be read.
-      def run(**options, &step) = new(**options).run(&step)
+      def run(**options, &step)
+        new(**options).run(&step)
+      end
 
       # Begins to track, unless that is under way. Raises Unknown.
       def start # :nodoc:
@@ -78,12 +95,23 @@ module Mwrap
 
       # An exception in a line
       def described(error) # :nodoc:
-        at = error.backtrace&.first.to_s[/\A.+?:\d+/]
-        "#{error.class}#{" at #{short(at)}" if at}: #{error.message.to_s.lines.first.to_s.strip}"
+        text = error.message.to_s.lines.first.to_s.strip
+        # a mistake of syntax is where its message says: its backtrace leads to whoever loaded the file
+        at, text = text.match(/\A(.+?:\d+): *(.*)/m)&.captures || [nil, text] if error.is_a?(SyntaxError)
+        at ||= own_line(error.backtrace.to_a)
+        "#{error.class}#{" at #{short(at)}" if at}: #{text}"
+      end
+
+      # The first line that is neither Ruby's own nor mwrap's, if there is one
+      def own_line(lines) # :nodoc:
+        ours = [File.expand_path("..", __dir__), RbConfig::CONFIG["rubylibdir"], "<internal:"]
+        (lines.find { |line| ours.none? { |path| line.start_with?(path) } } || lines.first).to_s[/\A.+?:\d+/]
       end
 
       # A location with a path relative to the current folder, if it is in there.
-      def short(location) = location.delete_prefix("#{Dir.pwd}/") # :nodoc:
+      def short(location) # :nodoc:
+        location.delete_prefix("#{Dir.pwd}/")
+      end
     end
 
     def initialize(warmup: WARMUP, rounds: ROUNDS, native: false, suppressions: nil) # :nodoc:
@@ -135,8 +163,13 @@ module Mwrap
       all
     end
 
-    def suppressed?(location) = @suppressions&.cover?(location)
-    def proven?(all, location) = all.last(2).size == 2 && all.last(2).all? { |grown| grown[location]&.linear? }
+    def suppressed?(location)
+      @suppressions&.cover?(location)
+    end
+
+    def proven?(all, location)
+      all.last(2).size == 2 && all.last(2).all? { |grown| grown[location]&.linear? }
+    end
 
     def leaks(rounds, all)
       proven = all.last.select { |location, _| proven?(all, location) }

@@ -50,9 +50,9 @@ module Mwrap
       def call(name = nil, *args)
         case name
         when "--help", "-h" then print(help)
-        when "--version", "-v" then print("mwrapctl #{VERSION}\n")
-        when "help" then print(args.empty? ? help : find(args[0]).help)
-        when nil then raise Usage, "COMMAND: missing: see mwrapctl --help"
+        when "--version", "-V", "-v" then print("mwrapctl #{VERSION}\n")
+        when "help" then print(args.empty? ? help : about(args[0]))
+        when nil then alone
         when /\A-/ then raise Usage, "#{name}: unknown option: see mwrapctl --help"
         else
           command = find(name)
@@ -66,17 +66,32 @@ module Mwrap
         0
       end
 
+      # The sentence about the process that is tracked
+      def alone
+        status = find("verdict").call([])
+        $stderr.write("mwrapctl top watches it, mwrapctl open shows its page, mwrapctl --help has more\n") if $stderr.tty?
+        status
+      end
+
+      # The help of a command, or of an argument of several forms
+      def about(name)
+        forms = COMMANDS.filter_map { |c| c.forms[name] if c.forms[name].is_a?(Array) }.first or return find(name).help
+        ["#{name} of a command is one of these:", "", *forms.map { |form, meaning| Options.line(form, meaning).chomp }, ""].join("\n")
+      end
+
       def find(name)
-        COMMANDS.find { |c| c.name == name } or raise Usage, "#{name}: unknown command: see mwrapctl --help"
+        COMMANDS.find { |c| c.name == name } or
+          raise Usage, "#{name}: unknown command: #{(near = Nearest.of(name, COMMANDS.map(&:name))) ? "did you mean #{near}?" : "see mwrapctl --help"}"
       end
 
       def help
         <<~HEAD + COMMANDS.map { |c| Options.line(c.line, c.summary) }.join + <<~TAIL
-          usage: mwrapctl COMMAND [ARG ...]
-                 mwrapctl help COMMAND
+          usage: mwrapctl [COMMAND [ARG ...]]
+                 mwrapctl help COMMAND | SOCKET
                  mwrapctl --help | --version
 
-          Asks a process that runs under mwrap, from outside.
+          Asks a process that runs under mwrap, from outside. Without SOCKET it is the
+          process that is tracked. Without COMMAND it is verdict.
 
         HEAD
 

@@ -35,7 +35,7 @@ module Mwrap
     def run(argv)
       command = options(argv) or return
       tracker = find_tracker
-      text = ENV["MWRAP"]&.then { |t| absolute(t) }
+      text = ENV["MWRAP"]&.then { |t| absolute(trimmed(t)) }
       require_extension
       check_options(text)
       text = text && numbered_group(text)
@@ -44,6 +44,7 @@ module Mwrap
       executable = Executable.new(path)
       executable.problems(tracker).each { |line| say("#{command[0]}#{line}") }
       return untracked(path, command) if aside?(executable, command[0], tracker)
+      say_how_to_look(text)
       require_loadable(tracker, text) # takes a thread, whose end an AddressSanitizer in LD_PRELOAD complains of
       start(path, command, "LD_PRELOAD" => preload(tracker, allocator(text)), "MWRAP" => text, "MWRAP_PID" => named(text))
     rescue Failure, Executable::Missing => e
@@ -59,7 +60,7 @@ module Mwrap
     def options(argv)
       case argv[0]
       when "--help", "-h" then $stdout.write(help)
-      when "--version", "-v" then $stdout.write("mwrap #{VERSION}\n")
+      when "--version", "-V", "-v" then $stdout.write("mwrap #{VERSION}\n")
       when nil then raise Failure, NO_COMMAND
       when "--"
         raise Failure, NO_COMMAND if argv.size == 1
@@ -79,7 +80,8 @@ module Mwrap
         which keep it. Options are in the environment: MWRAP=key:value,key:value
 
           MWRAP=socket:/tmp/mw.sock mwrap ruby server.rb
-          curl --unix-socket /tmp/mw.sock 'http://localhost/each/2000.tsv?sort=growth'
+          mwrapctl verdict /tmp/mw.sock
+          mwrapctl report /tmp/mw.sock
 
       HEAD
 
@@ -106,7 +108,7 @@ module Mwrap
     # the server needs, there would be no server.
     def require_loadable(tracker, text)
       server = %w[libmwrap_httpd.so libmwrap_mhd.so].map { |so| File.join(File.dirname(tracker), so) }
-      served = text && items(text).any?(/\A(?:socket|socket_dir|listen):/n)
+      served = text && items(text).any?(/\A(?:socket|socket_dir|listen|report_dir):/n)
       @glibc_only = ""
       return if @alone # the linker can't be asked
 
@@ -119,6 +121,15 @@ module Mwrap
     rescue LoadError => e
       raise Failure, "the Ruby extension: can't be loaded (#{e.message.lines.first.chomp}): " \
         "run make in #{File.dirname(@lib)} with this Ruby (#{RUBY_VERSION})"
+    end
+
+    # The options without the blanks that may stand before each.
+    def trimmed(text) = text.b.match?(/(?:\A|,)[ \t]/n) ? items(text).map { |item| item.sub(/\A[ \t]+/n, "") }.join : text
+
+    # Nothing would show what COMMAND counts: a person at a terminal learns how to see it.
+    def say_how_to_look(text)
+      return if !$stderr.tty? || (text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_path|dump_fd|trace_path):/n))
+      say("no server is asked for: give MWRAP=socket:/tmp/mw.sock, or run mwrapctl attach #{@pid}")
     end
 
     # The options with absolute paths. A process that COMMAND starts may run in another directory,
@@ -209,7 +220,7 @@ module Mwrap
     # Identifies the process of COMMAND, where that matters: src/tracker/process/named.h. exec keeps both
     # numbers. The start is counted without the offset of a time namespace.
     def named(text)
-      return unless text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_every):/n)
+      return unless text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_every|report_dir):/n)
       start = File.read("/proc/#{@pid}/stat")[/.*\) (.*)/m, 1].split[19]
       "#{@pid}.#{start.to_i - Moments.boot_offset}"
     rescue SystemCallError

@@ -25,6 +25,21 @@ module Mwrap
       Check::Annotations.print(result)
       assert(result.clean?, [*message, *result.lines].join("\n"))
     end
+
+    # call-seq: assert_memory(message = nil, peak:) { ... } -> Mwrap::Check::Peak
+    #
+    # Fails if the block's memory is more than +peak+ bytes at any moment, above what lived when it began, and
+    # names the lines that hold most of it then. The block is called once. Mwrap::Check::Peak says what counts.
+    #
+    #   def test_an_export_streams
+    #     assert_memory(peak: 20.megabytes) { Export.new.write(File::NULL) }
+    #   end
+    def assert_memory(message = nil, peak:, &block)
+      raise ArgumentError, "peak: #{peak.inspect}: not a number of bytes: use 1 or more" unless peak.is_a?(Integer) && peak.positive?
+      found = Check::Peak.of(&block)
+      assert(found.bytes <= peak, [*message, "peak of #{Ctl::Text.bytes(peak)} at most, but it was #{found}"].join("\n"))
+      found
+    end
   end
 end
 

@@ -20,15 +20,6 @@ require_relative "../mwrap"
 #
 # It shows no contents, only names of classes, paths, lines, and sizes.
 module Mwrap::Objects
-  # Another thread is walking the heap: two walks at a time are too many.
-  class Busy < StandardError; end
-
-  # This Ruby lacks the functions for it, or other Ractors run, whose objects may not be looked at.
-  class Unavailable < StandardError; end
-
-  # The child that looks for holders couldn't be made, was killed, or took too long.
-  class Failed < StandardError; end
-
   ONE = Mutex.new
   NAME_OF = Module.instance_method(:name)
   ANCESTORS_OF = Module.instance_method(:ancestors)
@@ -119,7 +110,9 @@ module Mwrap::Objects
     private
 
     # The block returns sums and rows, or nil.
-    def walk(name, subject = nil, &work) = alone { timed(name, subject, &work) }
+    def walk(name, subject = nil, &work)
+      alone { timed(name, subject, &work) }
+    end
 
     # Runs one walk at a time, in a thread of its own: no Fiber scheduler and no Timeout of the
     # application gets into it. Returns what the block returns.
@@ -160,9 +153,13 @@ module Mwrap::Objects
       raise Unavailable, "this Ruby lacks its extension objspace"
     end
 
-    def known(found) = found || raise(Unavailable, "this Ruby has no functions for it")
+    def known(found)
+      found || raise(Unavailable, "this Ruby has no functions for it")
+    end
 
-    def other_ractors? = defined?(Ractor) ? Ractor.count > 1 : false
+    def other_ractors?
+      defined?(Ractor) ? Ractor.count > 1 : false
+    end
 
     # For walks that ask objects for their references.
     def only_ractor
@@ -217,7 +214,9 @@ module Mwrap::Objects
       most_first(rows, column)
     end
 
-    def most_first(rows, column) = rows.sort_by { |r| [-r[:memsize], r[column]] }
+    def most_first(rows, column)
+      rows.sort_by { |r| [-r[:memsize], r[column]] }
+    end
 
     # The name of a class here. The class's own methods aren't asked: they may do anything.
     def class_name(klass)
@@ -228,7 +227,9 @@ module Mwrap::Objects
     end
 
     # The name of a module, or what Ruby shows of one without a name.
-    def module_name(mod) = (name = NAME_OF.bind_call(mod)) ? utf8(name) : Module === mod && Class === mod ? class_name(mod) : "(anonymous module)"
+    def module_name(mod)
+      (name = NAME_OF.bind_call(mod)) ? utf8(name) : Module === mod && Class === mod ? class_name(mod) : "(anonymous module)"
+    end
 
     # Converts text of any bytes and encoding.
     def utf8(text)

@@ -34,6 +34,12 @@ module Mwrap
       ["dump_every", "SECONDS", "Dumps", "also write the table this often, each time into a new file beside dump_path"],
       ["dump_keep", "FILES", "Dumps", "keep the last of these files (default 3)"],
       ["file_mode", "MODE", "Dumps", "mode of new dumps and recordings, such as 0640 (default 0600)"],
+      ["report_dir", "DIRECTORY", "Reports", "write reports into this directory, or as lines to stdout or stderr: see report_at"],
+      ["report_at", "WHEN...", "Reports", "when: 90%, 1500m, growth, oom, exit; several times (default 90%, growth, oom)"],
+      ["report_every", "SECONDS", "Reports", "at most one report for each report_at in SECONDS (default 600)"],
+      ["report_keep", "REPORTS", "Reports", "keep the last of these reports (default 5)"],
+      ["report_max", "BYTES", "Reports", "bytes of all these reports (k, m, g; default 64m)"],
+      ["report_command", "PATH", "Reports", "run this program with the name of each finished report"],
       ["trace_path", "PATH", "Recordings", "record every call of malloc into this file, for `mwrapctl replay` (%p: the PID)"],
       ["trace_max", "BYTES", "Recordings", "end the recording when its file reaches BYTES (k, m, g)"],
       ["trace_seconds", "SECONDS", "Recordings", "end the recording after SECONDS"],
@@ -45,6 +51,7 @@ module Mwrap
       ["sample", "BYTES", "Process", "with counts:sampled, one sample per BYTES allocated (k, m, g)"],
       ["bt", "CALLERS", "Process", "Ruby callers kept with each location, 0 to 16"],
       ["malloc", "jemalloc|mimalloc|tcmalloc", "Process", "run COMMAND on this allocator, if it is installed"],
+      ["label", "NAME=VALUE...", "Process", "a label of this process for Prometheus, such as version=1.2; several"],
       ["children", "all", "Process", "programs without Ruby that COMMAND starts get a server and periodic dumps, too"],
       # end
     ].map { |fields| Option.new(*fields).freeze }.freeze

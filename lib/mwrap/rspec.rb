@@ -18,6 +18,29 @@ module Mwrap
     # be told. It raises the block's exception.
     def leak_memory(**options) = LeakMemory.new(options)
 
+    # call-seq: peak_within(bytes) -> matcher
+    #
+    # Whether a block's memory stays within so many bytes, above what lived when it began. The block is called once.
+    # Mwrap::Check::Peak says what counts.
+    #
+    #   expect { Export.new.write(File::NULL) }.to peak_within(20.megabytes)
+    def peak_within(bytes) = PeakWithin.new(bytes)
+
+    class PeakWithin # :nodoc: all
+      def initialize(bytes)
+        raise ArgumentError, "peak_within: #{bytes.inspect}: not a number of bytes: use 1 or more" unless bytes.is_a?(Integer) && bytes.positive?
+        @bytes = bytes
+      end
+
+      def supports_block_expectations? = true
+      def supports_value_expectations? = false
+      def description = "have its peak of memory within #{Ctl::Text.bytes(@bytes)}"
+      def matches?(block) = (@peak = Check::Peak.of(&block)).bytes <= @bytes
+      def failure_message = "expected the block to #{description}, but it was #{@peak}"
+      def failure_message_when_negated = "expected the block not to #{description}, but it was #{@peak}"
+    end
+    private_constant :PeakWithin
+
     class LeakMemory # :nodoc: all
       def initialize(options)
         @options = options

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 21u
+#define MW_API_VERSION 25u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -56,12 +56,15 @@ struct mw_row {
 	/* now; a reset doesn't change these */
 	uint64_t live_bytes;
 	uint64_t live;        /* blocks */
+	uint64_t peak_bytes;  /* live here when all live memory was highest: mw_stats.peak_bytes */
 	/* of what is live, that was sampled: see mw_api.count. 0: every block was counted */
 	uint64_t live_samples;
 	uint64_t live_variance; /* of live_bytes, in KiB squared */
 	/* since the start; a reset doesn't change these; see mw_stats.overruns */
 	uint64_t overruns;    /* blocks of this location found written past their end */
 	uint64_t overrun_size; /* bytes asked for, of the last of them; 0: none */
+	uint64_t wrong_sizes; /* blocks of this location that were freed with a wrong size */
+	uint64_t asked_size, given_size; /* bytes, of the last of these */
 	/*
 	 * Ruby objects that were made here and stay, estimated from samples (server/objects); a reset doesn't
 	 * change these. Their slots in Ruby's heap, not what they have from malloc. Zeros: no sample.
@@ -172,6 +175,12 @@ struct mw_stats {
 	bool locations_full;      /* a location found no room: it is in "(other)" */
 	bool records_full;        /* a live block found no record: it is in `lost` */
 	bool threads_full;        /* a thread found no shard: its calls count at native callers */
+	/*
+	 * Bytes live when they were most since the reset, as far as somebody looked: each reading of
+	 * these looks (tracker/table/peak.h). And when that was, in seconds of uptime. 0: nobody looked yet.
+	 */
+	uint64_t peak_bytes;
+	double peak_uptime;
 	bool paused;              /* see mw_api.pause */
 	bool sampled;             /* allocations are sampled now: see mw_api.count */
 	uint64_t sample_rate;     /* bytes from sample to sample, if they are */
@@ -184,9 +193,11 @@ struct mw_stats {
 	 *    realloc finds them. They are freed, and counted as freed, as any other.
 	 *  - double_frees: frees of no live block, where a tracked block seems to have been.
 	 *  - unknown_frees: other frees of no live block: another allocator's block, or none.
+	 *  - wrong_sizes: blocks whose sized free (C++'s operator delete) had another size than was
+	 *    asked for.
 	 * A free of no live block is passed on.
 	 */
-	uint64_t overruns, double_frees, unknown_frees;
+	uint64_t overruns, double_frees, unknown_frees, wrong_sizes;
 	uint64_t heap_bytes;      /* Ruby's heap pages, if heap_known */
 	bool heap_known;
 	const char *ruby;         /* its version, "3.4.5"; NULL: no Ruby, or not known */
@@ -197,6 +208,7 @@ struct mw_stats {
 	long eldest;              /* pid of the first one of that line of forks; 0: this one */
 	uint64_t resets;
 	uint32_t processes;       /* in a family's sum: number of processes; else 0 */
+	uint32_t sampling;        /* in a family's sum: how many of them are `sampled` */
 	/*
 	 * As the first four, but since the start: a reset doesn't change them, and they never go
 	 * back. A forked child goes on from its parent's numbers. ever_known is false, and they
@@ -274,6 +286,7 @@ struct mw_stacked {
 	double objects,
 		object_bytes; /* of Ruby's that stay, made at the location: those whose stacks were kept */
 	uint32_t object_samples;
+	uint32_t label; /* frames[label] has the name of what the thread worked at; 0: it had none */
 };
 
 struct mw_stacks {
@@ -392,6 +405,12 @@ struct mw_api {
 	 */
 	bool (*majors)(uint32_t *begun, uint32_t *done);
 
+	/*
+	 * For tests: true: forgets the peak, and watches it so that no step of a thread is missed, until a call
+	 * with false. One caller at a time. False: it can't, since the tracker is off or counts samples.
+	 */
+	bool (*watch_peak)(bool on);
+
 	/* Counters start again from zero; live blocks stay known. */
 	void (*reset)(void);
 
@@ -450,6 +469,12 @@ struct mw_api {
 	 * without a return.
 	 */
 	void (*hush)(bool on);
+	/*
+	 * The number of a label (tracker/table/labels.h), which stays; 0: the empty one, none. label_set: this thread works
+	 * at that from now on; returns the label before. Stacks that are sampled meanwhile have the label.
+	 */
+	uint32_t (*label_of)(const char *text, size_t n);
+	uint32_t (*label_set)(uint32_t label);
 
 	/*
 	 * Starts run(arg) in a detached thread of the tracker's kind, or in one that is waited for: quiet, all signals

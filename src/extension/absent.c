@@ -148,6 +148,22 @@ static void no_hush(bool on)
 {
 }
 
+static uint32_t no_label_of(const char *text, size_t n)
+{
+	return 0;
+}
+
+static uint32_t no_label_set(uint32_t label)
+{
+	return 0;
+}
+
+static bool no_watch_peak(bool on)
+{
+	(void)on;
+	return false;
+}
+
 const struct mw_api mw_no_tracker = {
 	.version = MW_API_VERSION,
 	.options = no_options,
@@ -160,6 +176,7 @@ const struct mw_api mw_no_tracker = {
 	.stacks = no_stacks,
 	.stacks_free = no_stacks_free,
 	.stats = no_stats,
+	.watch_peak = no_watch_peak,
 	.reset = no_reset,
 	.trim = no_trim,
 	.pause = no_pause,
@@ -170,6 +187,8 @@ const struct mw_api mw_no_tracker = {
 	.quiet_enter = no_quiet_enter,
 	.quiet_leave = no_quiet_leave,
 	.hush = no_hush,
+	.label_of = no_label_of,
+	.label_set = no_label_set,
 	.thread_start = mw_thread_start,
 	.thread_run = mw_thread_run,
 	.leaving = not_leaving,

@@ -56,7 +56,9 @@ struct mw_result_owner {
 	struct mw_buf text;
 	struct mw_seen *seen; /* NULL: none */
 	struct mw_heap_list heap; /* its heap is NULL: none */
-	struct mw_profile profile; /* its snapshot is NULL: none */
+	struct mw_profile *profile; /* NULL: none */
+	struct mw_row *labels; /* of the profile */
+	size_t labels_n;
 	struct mw_search *search; /* offered.h; NULL: none */
 	bool hushed; /* its block is in hush.c's count */
 };
@@ -103,6 +105,9 @@ void mw_result_owner_heap(struct mw_result_owner *hold);
 /* The same for the stacks, those with the most bytes first, into hold->profile. */
 void mw_result_owner_profile(struct mw_result_owner *hold, enum mw_profile_by by);
 
+/* The same by label, into hold->labels. */
+void mw_result_owner_labels(struct mw_result_owner *hold);
+
 /* Makes a String: UTF-8 if it is valid as that, else binary. */
 VALUE mw_string(const char *p, size_t n);
 
@@ -146,6 +151,7 @@ void *mw_load_untracked(const char *name, char err[MW_ERROR_MAX]);
 /* Each file's part of Init_mwrap_ext. */
 void mw_init_quiet(void);
 void mw_init_hush(void);
+void mw_init_label(void);
 void mw_init_each(void);
 void mw_init_live_counts(void);
 void mw_init_dump(void);

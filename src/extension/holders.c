@@ -222,7 +222,7 @@ void mw_init_holders(void)
 
 	/* Another thread is walking the heap, or searches for holders: two at a time are too many. */
 	busy_error = rb_define_class_under(objects, "Busy", rb_eStandardError);
-	/* This Ruby lacks the functions for it. */
+	/* This Ruby lacks the functions for it, or other Ractors run, whose objects may not be looked at. */
 	unavailable_error = rb_define_class_under(objects, "Unavailable", rb_eStandardError);
 	/* The child that looks for holders couldn't be made, was killed, or took too long. */
 	failed_error = rb_define_class_under(objects, "Failed", rb_eStandardError);

@@ -215,6 +215,7 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	rb_define_singleton_method(mod, "total_bytes_freed", mwrap_total_bytes_freed, 0);
 	mw_init_quiet();
 	mw_init_hush();
+	mw_init_label();
 	mw_init_each();
 	mw_init_live_counts();
 	mw_init_dump();

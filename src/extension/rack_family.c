@@ -38,7 +38,8 @@ bool mw_rack_family_begin(struct mw_rack_family *f, struct mw_request *req)
 	if (!mw_rack_family(&f->family))
 		return false;
 	req->mount = req->base;
-	if (mw_offers->family_wants(req->path, (long)getpid(), &rest))
+	req->relatives = mw_offers->family_relatives(&f->family);
+	if (mw_offers->family_wants(req->path, (long)getpid(), req->relatives, &rest))
 		return true;
 	if (rest != req->path && /* "/PID/..." of this process */
 	    snprintf(f->own_base, sizeof(f->own_base), "%s%.*s", req->base, (int)(rest - req->path),

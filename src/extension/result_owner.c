@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "offered.h"
+#include "shared/report/labels.h"
 
 /* Conservatively: a word of `objects` may be anything. */
 static void hold_mark(void *p)
@@ -27,16 +28,17 @@ static void hold_free(void *p)
 	ruby_xfree(p);
 }
 
-static size_t hold_size(const void *p)
+static size_t hold_size(const void *owner)
 {
-	const struct mw_result_owner *hold = p;
+	const struct mw_result_owner *hold = owner;
 	const struct mw_seen *seen = hold->seen;
+	const struct mw_profile *p = hold->profile;
 
 	return sizeof(*hold) + hold->text.cap +
 	       (seen ? seen->objects.cap + seen->index.cap + seen->rows.cap : 0) +
 	       hold->result.n * sizeof(*hold->result.rows) + hold->heap.n * sizeof(*hold->heap.heap->v) +
-	       hold->profile.n_frames * sizeof(*hold->profile.frames) +
-	       hold->profile.n_stacks * sizeof(*hold->profile.stacks);
+	       (p ? sizeof(*p) + p->n_frames * sizeof(*p->frames) + p->n_stacks * sizeof(*p->stacks) : 0) +
+	       hold->labels_n * sizeof(*hold->labels);
 }
 
 static const rb_data_type_t hold_type = {
@@ -59,6 +61,13 @@ struct mw_seen *mw_result_owner_sees(struct mw_result_owner *hold)
 	if (!hold->seen)
 		mw_no_memory();
 	return hold->seen;
+}
+
+static void free_profile(struct mw_profile *p, const struct mw_api *of)
+{
+	if (p)
+		mw_profile_free(p, of);
+	free(p);
 }
 
 void mw_result_owner_release(struct mw_result_owner *hold)
@@ -86,7 +95,8 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 	if (h.lives)
 		h.of->lives_free(h.lives);
 	mw_heap_list_free(&h.heap, h.of);
-	mw_profile_free(&h.profile, h.of);
+	free_profile(h.profile, h.of);
+	free(h.labels);
 	if (h.search) {
 		mw_offers->holders_drop(&h.search->child);
 		mw_offers->holders_free(&h.search->answer);
@@ -200,18 +210,47 @@ static int objects_cmp(const void *a, const void *b)
 	return stack_cmp(a, b, MW_BY_OBJECTS);
 }
 
+/* into got.profile; false: no memory, and it is NULL */
+static bool make_profile(struct reading *r)
+{
+	r->got.profile = calloc(1, sizeof(*r->got.profile));
+	if (!r->got.profile)
+		return false;
+	if (mw_profile_make(r->got.profile, r->got.of, &(struct mw_profile_how){ 0 }))
+		return true;
+	free(r->got.profile);
+	r->got.profile = NULL;
+	return false;
+}
+
 static void *read_profile(void *p)
 {
 	struct reading *r = p;
-	struct mw_profile *profile = &r->got.profile;
+	struct mw_profile *profile;
 
 	r->got.of->quiet_enter();
-	r->ok = mw_profile_make(profile, r->got.of, &(struct mw_profile_how){ 0 });
-	if (r->ok)
+	r->ok = make_profile(r);
+	profile = r->got.profile;
+	if (profile)
 		qsort(profile->stacks, profile->n_stacks, sizeof(*profile->stacks),
 		      r->by == MW_BY_LIVE  ? live_cmp :
 		      r->by == MW_BY_TOTAL ? total_cmp :
 					     objects_cmp);
+	r->got.of->quiet_leave();
+	return NULL;
+}
+
+static void *read_labels(void *p)
+{
+	struct reading *r = p;
+
+	r->got.of->quiet_enter();
+	if (make_profile(r)) {
+		r->got.labels = mw_labels_make(r->got.profile, &r->got.labels_n);
+		r->ok = r->got.labels != NULL;
+		if (!r->ok)
+			free_profile(r->got.profile, r->got.of);
+	}
 	r->got.of->quiet_leave();
 	return NULL;
 }
@@ -260,6 +299,17 @@ void mw_result_owner_profile(struct mw_result_owner *hold, enum mw_profile_by by
 	read_it(read_profile, &r);
 	hold->of = r.got.of;
 	hold->profile = r.got.profile;
+}
+
+void mw_result_owner_labels(struct mw_result_owner *hold)
+{
+	struct reading r = { .got.of = mw_tracker };
+
+	read_it(read_labels, &r);
+	hold->of = r.got.of;
+	hold->profile = r.got.profile;
+	hold->labels = r.got.labels;
+	hold->labels_n = r.got.labels_n;
 }
 
 VALUE mw_string(const char *p, size_t n)

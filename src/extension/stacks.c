@@ -51,11 +51,12 @@ static VALUE frames_of(const struct mw_profile *p, const struct mw_profile_stack
 static VALUE all_stacks(struct mw_result_owner *hold, void *arg)
 {
 	const struct question *q = arg;
-	const struct mw_profile *p = &hold->profile;
+	const struct mw_profile *p;
 	const struct mw_row *only = NULL;
 	VALUE all = rb_ary_new(), texts = rb_ary_new();
 
 	mw_result_owner_profile(hold, q->by);
+	p = hold->profile;
 	if (!NIL_P(q->location)) {
 		only = mw_location_find(p->snapshot, RSTRING_PTR(q->location),
 					(size_t)RSTRING_LEN(q->location));

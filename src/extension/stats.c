@@ -19,12 +19,18 @@ static void set(VALUE hash, const char *name, VALUE value)
  * +locations+, +locations_max+, +retired+::
  *   locations in the table, its ceiling, and how many were folded into
  *   "(gone)" to make room.
+ * +peak_bytes+::
+ *   bytes live when they were most since the last reset, as far as the server or the thread of dump_every
+ *   looked: once a second or so. nil: nobody looked.
  * +lost+:: live blocks without a record, for want of memory.
  * +overruns+::
  *   blocks found written past their end when they were freed or reallocated.
  * +double_frees+, +unknown_frees+::
  *   frees of no live block: of one freed before, and of one that the tracker
- *   never saw. These three count since the start; a reset doesn't change them.
+ *   never saw.
+ * +wrong_sizes+::
+ *   blocks freed with another size than was asked for: C++'s sized operator delete. These four count
+ *   since the start; a reset doesn't change them.
  * +paused+:: whether tracking is off: see Mwrap.pause.
  * +counts+, +sample_rate+, +live_samples+, +live_error+::
  *   "exact" or "sampled"; bytes from sample to sample, nil if every block is counted; live blocks that stand
@@ -74,6 +80,7 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "frees", ULL2NUM(s.frees));
 	set(h, "live_bytes", ULL2NUM(s.live_bytes));
 	set(h, "live", ULL2NUM(s.live));
+	set(h, "peak_bytes", s.peak_bytes ? ULL2NUM(s.peak_bytes) : Qnil);
 	set(h, "locations", ULL2NUM(s.locations));
 	set(h, "locations_max", ULL2NUM(s.locations_max));
 	set(h, "retired", ULL2NUM(s.retired));
@@ -89,6 +96,7 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "overruns", ULL2NUM(s.overruns));
 	set(h, "double_frees", ULL2NUM(s.double_frees));
 	set(h, "unknown_frees", ULL2NUM(s.unknown_frees));
+	set(h, "wrong_sizes", ULL2NUM(s.wrong_sizes));
 	set(h, "memory_max", ULL2NUM(s.memory_max));
 	set(h, "locations_full", s.locations_full ? Qtrue : Qfalse);
 	set(h, "records_full", s.records_full ? Qtrue : Qfalse);

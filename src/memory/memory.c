@@ -9,17 +9,14 @@
 /* By the system call: the tracker's mmap, and other preloads', aren't for this. */
 void *mw_map_memory(size_t bytes)
 {
-	long p = syscall(SYS_mmap, NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+	void *p = mw_sys_map(bytes ? bytes : 1, MAP_PRIVATE);
 
-	if (p == -1)
-		return NULL;
-	mw_sys(SYS_madvise, p, (long)bytes, MADV_DONTDUMP, 0, 0);
-	return (void *)p; // NOLINT(performance-no-int-to-ptr)
+	if (p)
+		mw_sys(SYS_madvise, mw_sys_ptr(p), (long)bytes, MADV_DONTDUMP, 0, 0);
+	return p;
 }
 
 void mw_map_memory_free(void *p, size_t bytes)
 {
-	if (p)
-		mw_sys(SYS_munmap, mw_sys_ptr(p), (long)(bytes ? bytes : 1), 0, 0, 0);
+	mw_sys_unmap(p, bytes ? bytes : 1);
 }

@@ -350,7 +350,7 @@ static void answer(const char *p, size_t n)
 	req.path = words[1];
 	req.query = words[2];
 	fake_site();
-	if (mw_family_wants(req.path, 12, &rest)) {
+	if (mw_family_wants(req.path, 12, mw_family_relatives(&alone), &rest)) {
 		mw_family_answer(&alone, &api, &req, &res);
 		must(res.status && !res.body.failed && !fake_out);
 		must(!changes || !strcmp(req.method, "POST"));

@@ -2,7 +2,9 @@
 /*
  * The route table, with a tracker that answers from tables. Input, by lines:
  *
- *   METHOD unix|tcp|far|rack BASE       in capitals: read-only (Unix), or with a token
+ *   METHOD unix|tcp|far|rack BASE       in capitals: read-only (Unix), or with a token;
+ *                                       unix-sampled and the like: allocations are sampled;
+ *                                       unix-recording: a recording is under way
  *   PATH
  *   QUERY
  *   NAME: VALUE ...   headers, then an empty line
@@ -26,6 +28,7 @@ static int changes;
 static struct mw_site site;
 static struct mw_api keeping; /* the site's */
 static struct mw_access door;
+static struct mw_record_state recording;
 static bool told; /* the input has the token in it */
 
 #define TOKEN "a-token-to-be-guessed"
@@ -53,6 +56,34 @@ static void *keep(size_t bytes)
 static bool trim(void)
 {
 	return changes++ & 1;
+}
+
+static bool counts(bool exactly, uint64_t rate)
+{
+	(void)rate;
+	changes++;
+	fake_stats.sampled = !exactly;
+	return recording.is != MW_RECORD_ON;
+}
+
+/* A recording is under way if the input says so, and stays so: both answers are alike. */
+static bool record_start(const struct mw_record_how *how, char *err)
+{
+	(void)how;
+	changes++;
+	snprintf(err, MW_ERROR_MAX, "a recording is under way");
+	return recording.is != MW_RECORD_ON;
+}
+
+static bool record_stop(void)
+{
+	changes++;
+	return true;
+}
+
+static const struct mw_record_state *record_state(void)
+{
+	return &recording;
 }
 
 static void body(const struct mw_response *res, bool post)
@@ -101,12 +132,17 @@ static bool knows(const struct mw_request *req)
 
 static void answer(const struct mw_request *req, struct mw_response *res)
 {
-	static const int known[] = { 200, 303, 304, 400, 401, 403, 404, 405, 413, 415, 429, 501, 503 };
+	static const int known[] = { 200, 303, 304, 400, 401, 403, 404, 405,
+				     409, 413, 414, 415, 429, 501, 503 };
 	bool post = !strcmp(req->method, "POST"), is_known = false;
 	struct mw_api api = fake_api;
 
 	api.reset = reset;
 	api.trim = trim;
+	api.count = counts;
+	api.record_start = record_start;
+	api.record_stop = record_stop;
+	api.record_state = record_state;
 	changes = 0;
 	mw_route(&api, req, res);
 	must(!fake_out);
@@ -116,7 +152,10 @@ static void answer(const struct mw_request *req, struct mw_response *res)
 	must((res->status == 405) == (res->allow != NULL));
 	must((res->status == 303) == (res->location.n > 0));
 	must(post || !changes);
-	must(res->status != 503 || !req->site);
+	must(res->status != 503 || !req->site ||
+	     !strcmp(req->path, "/family/map") /* of an allocator that isn't there */
+	     || (recording.is == MW_RECORD_ON &&
+		 (!strcmp(req->path, "/exact") || !strcmp(req->path, "/sampled"))));
 	must((!site.mark.set && !site.marks.n) || !fake_options.read_only);
 	must(!changes || !fake_options.read_only);
 	if (res->location.n) {
@@ -212,6 +251,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fake_row_n(fake_n % 2 ? MW_KIND_RUBY : MW_KIND_NATIVE, n * 37, places[places_n++], n);
 	}
 	fake_options.read_only = peer[0] == 'U';
+	fake_stats.sampled = strstr(peer, "-sampled") != NULL;
+	recording =
+		(struct mw_record_state){ .is = strstr(peer, "-recording") ? MW_RECORD_ON : MW_RECORD_ENDED,
+					  .path = "/srv/\xff\"<evil>.mwt" };
 	/* callers give mw_route a mount point that is percent-encoded */
 	req = (struct mw_request){
 		.method = method,

@@ -72,9 +72,10 @@ class FamilyHazards < Minitest::Test
   end
 
   def test_what_cannot_be_opened_is_told_once
-    assert_one_line(["socket:/nonexistent/s"] => %r{\Amwrap: /nonexistent/s\.lock: can't open: },
+    missing = %r{\Amwrap: /nonexistent: no such directory, so there is no server: make it$}
+    assert_one_line(["socket:/nonexistent/s"] => missing,
                     ["socket_dir:/nonexistent/d"] => %r{\Amwrap: /nonexistent/d: can't create the directory: },
-                    ["socket:/nonexistent/%p"] => %r{\Amwrap: /nonexistent/\d+\.lock: can't open: })
+                    ["socket:/nonexistent/%p"] => missing)
     assert_one_line(->(dir) { "socket:#{dir}/s,socket_group:no-such-group" } => /\Amwrap: .*: no group no-such-group$/,
                     ->(dir) { "socket:#{dir}/s,token_file:/nonexistent/t" } => /\Amwrap: token_file: .*\. Every request is refused until/,
                     ["listen:127.0.0.1:0,token_file:/nonexistent/t"] => /\Amwrap: token_file: .*\. The server doesn't listen on/)

@@ -40,7 +40,7 @@ class LibraryHazards < Minitest::Test
   # Every page, then a good end: { name => bytes } of the library's functions in stacks, and its rows.
   def seen(app)
     PAGES.each { |page| assert_operator body(page).bytesize, :<, 100_000, page }
-    stacks = body("/stacks.collapsed").lines(chomp: true).map { |l| l.rpartition(" ") }
+    stacks = body("/stacks.collapsed?frames=all").lines(chomp: true).map { |l| l.rpartition(" ") }
     names = stacks.filter_map { |frames, _, bytes| [frames.split(";").last, bytes.to_i] if BYTES.value?(bytes.to_i) }.to_h
     rows = tsv.select { |r| r.location.start_with?(path("used.so")) }
     app.tell ""

@@ -46,6 +46,35 @@ class LinkerHazards < Minitest::Test
     end
   end
 
+  # What the server's thread does for two seconds, while children begin: each lock that it holds is held in them.
+  LOADING = { "sleeps" => "sleep(2)",
+              "allocates" => "time_t end = time(NULL) + 2; while (time(NULL) <= end) for (int i = 0; i < 1000; i++) free(malloc(2000 + i * 7))" }.freeze
+
+  def forks_past_fork_while(loading, children)
+    in_tmp do |dir|
+      FileUtils.cp(MwrapTest::TRACKER, dir)
+      File.write("#{dir}/slow.c", <<~C)
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <time.h>
+        #include <unistd.h>
+        __attribute__((constructor)) static void load(void) { close(creat("#{dir}/go", 0600)); #{LOADING.fetch(loading)}; }
+      C
+      assert system("cc", "-O0", "-shared", "-fPIC", "-o", "#{dir}/libmwrap_httpd.so", "#{dir}/slow.c")
+      env = { "MWRAP" => "socket:#{dir}/s", "LD_PRELOAD" => "#{dir}/#{File.basename(MwrapTest::TRACKER)}" }
+      run = run_command(program("raw_forks"), children.to_s, "#{dir}/go", env: env, timeout: 60)
+      assert_equal ["exit 0", "done\n"], [run.status.to_s[/exit.*|SIG.*/], run.stdout], run.stderr
+    end
+  end
+
+  def test_forks_past_fork_while_the_server_is_loaded
+    forks_past_fork_while("sleeps", 9)
+  end
+
+  def test_forks_past_fork_while_the_server_allocates
+    forks_past_fork_while("allocates", 300)
+  end
+
   # --- preloads in front -------------------------------------------------------------------------
 
   # Symbols that the tracker and liburcu take from the C library, but for those that the tracker interposes itself,

@@ -139,10 +139,11 @@ class ProcessHazards < Minitest::Test
   def test_all_descriptors_closed_while_the_server_starts
     (90..125).step(5) do |ms|
       tracked = nil
-      # the number that the server is about to give up may be closed (t/README), if it is stopped just then; not three times
+      # a number that the server has for a moment may be read or closed, if it is stopped just then (t/README); not three times
       3.times do
         tracked = once(program("closer"), "few", ms.to_s, tracked: true, options: ->(d) { "socket:#{d}/s" })
-        break unless tracked.stdout.scan(/^NOT OK .*/) == ["NOT OK none was closed: 1"]
+        wrong = tracked.stdout.scan(/^NOT OK .*/)
+        break if wrong.empty? || (wrong - ["NOT OK none was closed: 1", "NOT OK nobody read or wrote there"]).any?
       end
       assert_equal ["exit 0", ""], [tracked.ending, *other_words(tracked)], tracked.stdout
       refute_includes tracked.stdout, "NOT OK", "#{ms} ms: #{tracked.stderr}"

@@ -100,10 +100,16 @@ class SandboxedRuby < Minitest::Test
     end
   end
 
+  # An allocator that HAZARDS_ON puts beneath may try a call again and again until the kernel makes it.
+  def beneath
+    Allocators.each { |name, path,| return SandboxHazards::OWN.fetch(name, []) if path == Hazard::ALLOCATOR }
+    []
+  end
+
   def test_no_other_calls_than_rubys
     seed = ENV.fetch("SEED", Random.new_seed % 10_000).to_s
     puts "# SEED=#{seed}"
-    allow = SandboxHazards::STRICT
+    allow = SandboxHazards::STRICT | beneath
     2.times { allow |= beyond(seed, allow: allow, tracked: false) }
     refute_includes allow, "rt_sigprocmask"
     SandboxHazards::OPTIONS.each do |options|

@@ -62,6 +62,7 @@ class ThreadHazards < Minitest::Test
     [%w[24 100 200], ends.sample(3, random: Random.new(seed)).map(&:to_s)]
   end
   def test_living_threads_on_each_allocator
+    of_the_c_librarys_malloc # and of each other one
     living = ->(o) { Integer(o.stdout[/^# (\d+) bytes of RSS a living thread/, 1]) }
     allocators = { "glibc" => nil }
     Allocators.each { |name, path, package| allocators[name] = path || flunk("#{name}: install #{package}") }

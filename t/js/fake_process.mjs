@@ -140,12 +140,23 @@ export class Process {
 		const only = query.get("location");
 		const rows = only ? this.rows.filter((r) => r.location === only) : [...this.rows].sort((a, b) => b.bytes - a.bytes).slice(0, 300);
 		return { start: this.start, now: this.t, unix: this.unix0 + this.t, from, to, t, rest: t.map(() => 0), rows: rows.map((row) => {
-			const v = t.map((at) => this.bytesAt(row, at));
-			const [first, middle, last] = [0, v.length >> 1, v.length - 1].map((i) => v[i] ?? 0);
+			const v = t.map((at) => this.bytesAt(row, at)), rank = this.rise(row, t);
 			while (v.length > 1 && v[v.length - 1] === v[v.length - 2])
 				v.pop();
-			return [row.id, row.location, row.fileLength, row.kind, v, to - from < 30 ? null : 2 * Math.max(0, Math.min(middle - first, last - middle))];
+			return [row.id, row.location, row.fileLength, row.kind, v, to - from < 30 ? null : rank];
 		}) };
+	}
+
+	// Twice what it gained in the worse half of the times
+	rise(row, t) {
+		const [first, middle, last] = [0, t.length >> 1, t.length - 1].map((i) => this.bytesAt(row, t[i]) ?? 0);
+		return 2 * Math.max(0, Math.min(middle - first, last - middle));
+	}
+
+	growers(from, to) {
+		const t = [from, (from + to) >> 1, to];
+		return to - from < 30 ? [] : this.rows.map((row) => ({ location: row.location, since: from, change: this.rise(row, t), rate_bytes_per_minute: this.rise(row, t) / (to - from) * 60 }))
+			.filter((g) => g.change > 0).sort((a, b) => b.change - a.change).slice(0, 32);
 	}
 
 	verdict(query) {
@@ -159,7 +170,8 @@ export class Process {
 		const at = kind === "grows" ? LEAK : null;
 		return { start: this.start, now: this.t, unix: this.unix0 + this.t, kind, growing: kind === "grows", sentence: text, next: kind === "grows" ? "Look at what redcarpet.rb:51 keeps." : "",
 			at, at_text: at && "redcarpet.rb:51", rate_bytes_per_minute: 0, rate_of: null, since: null, range: { from, to }, confidence: 0.97, watch_seconds: 0,
-			parts: Object.fromEntries(["rss", "live", "heap", "free", "anon", "files", "stacks", "tracker"].map((name) => [name, part(name)])), locations: [] };
+			parts: Object.fromEntries(["rss", "live", "heap", "free", "anon", "files", "stacks", "tracker"].map((name) => [name, part(name)])), locations: [],
+			growers: kind === "flat" ? [] : this.growers(from, to) };
 	}
 
 	// A second passes. Returns the rows that changed.

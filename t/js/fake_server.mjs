@@ -149,14 +149,14 @@ class Server {
 		res.end(gzipSync(readFileSync(join(WEB, name)))); // as the server has them
 	}
 
-	// The server's own page, filled as far as it matters here
-	home(res) {
+	// The server's own page, of a location or of all, filled as far as it matters here
+	home(res, location) {
 		const escape = (s) => String(s).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 		const template = (name, slots) => readFileSync(join(WEB, name), "utf8").replace(/\{\{(\w+)\}\}/g, (_, k) => slots[k] ?? "");
 		const base = escape(this.o.base);
 		const top = [...this.process.rows].sort((a, b) => b.growth - a.growth).slice(0, 20);
 		const rows = top.map((r) => `<tr><td class="num">${r.growth}</td><td class="location">${escape(r.location)}</td></tr>`).join("\n");
-		const main = template("each.html", { base, heading: "Growing locations", past: "", caption: "Locations, by growth",
+		const main = location ? template("at.html", { location: escape(location), holders: `href="${base}/holders?location=${escape(encodeURIComponent(location))}"` }) : template("each.html", { base, heading: "Growing locations", past: "", caption: "Locations, by growth",
 			head: '<th scope="col" class="num">Growth</th><th scope="col">Location</th>', rows });
 		res.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": CSP, "Referrer-Policy": "same-origin" });
 		res.end(template("layout.html", { title: "growth", base, about: ' data-page="home"', nav: `<a class="home" href="${base}/">mwrap</a>`, version: "4.0", process: `pid ${this.process.pid}, up 3 h 12 min`, main,
@@ -221,6 +221,9 @@ class Server {
 			return this.change(req, res, path, url.searchParams);
 		if (path === "/")
 			return this.home(res);
+		const place = /^\/at\/([^/]+?)$/.exec(path);
+		if (place && !path.endsWith(".json"))
+			return this.home(res, decodeURIComponent(place[1]));
 		if (["/flame", "/flame.json", "/alone"].includes(path))
 			return this.made(res, flamePage(WEB, this.o, CSP, path, url.searchParams));
 		if (path === "/map" || path === "/map-alone" || path === "/map.json" || path.startsWith("/map/"))

@@ -5,10 +5,11 @@ import test from "node:test";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { stacks, flame, locationOf as lineOf } from "./flame_data.mjs";
-import { readTree, mergeGroups, sumFrames, sumGroups, locationOf, frameOf, nodeName, findNode, describe, placeOf } from "../../web/src/flame_tree.js";
+import { readTree, mergeGroups, sumFrames, sumGroups, locationOf, frameOf, nodeName, findNode, describe, placeOf, frameHash } from "../../web/src/flame_tree.js";
+import { findFrame, sandwich } from "../../web/src/flame_sandwich.js";
 import { compile, search, covered } from "../../web/src/flame_search.js";
-import { parseQuery, formatQuery, parseView, formatView } from "../../web/src/flame_state.js";
-import { hue, step, colourFrames, HUES, NAMES, INDEX } from "../../web/src/flame_colours.js";
+import { parseQuery, formatQuery, exportQuery, sinceName, parseView, formatView } from "../../web/src/flame_state.js";
+import { hue, step, colourFrames, shadeNodes, shaded, withShades, HUES, NAMES, INDEX, SHADES } from "../../web/src/flame_colours.js";
 import { amountWords, errorWords, percent, searchWords, spoken, summaryWords } from "../../web/src/flame_words.js";
 import { topFrames } from "../../web/src/flame_table.js";
 
@@ -157,6 +158,65 @@ test("the address says what is shown", () => {
 	for (const view of [{ q: "", merge: false, zoom: "" }, { q: "/a|b&c#/", merge: true, zoom: "0123abcd" }])
 		assert.deepEqual(parseView(formatView(view)), view);
 	assert.equal(parseView("#zoom=<b>").zoom, "");
+	assert.deepEqual(["", "&since=mark", "&from=peak", "&range=1h", "&from=10&to=20", "&range=all"].map((times) => sinceName(parseQuery(`?by=growth${times}`))), ["reset", "mark", "peak", "1h", "other", "other"]);
+	assert.equal(parseView("#frame=<b>").frame, undefined);
+	assert.equal(formatView(parseView("#frame=0123abcd&q=x")), "#q=x&frame=0123abcd");
+	assert.deepEqual(parseQuery("?frames=ruby&startup=hide"), { ...usual, frames: "ruby", startup: "hide" });
+	assert.deepEqual(parseQuery("?frames=folded&startup=show"), usual, "as without them");
+	assert.equal(formatQuery({ ...usual, frames: "all", startup: "hide", label: "a b" }), "?frames=all&startup=hide&label=a+b");
+	assert.equal(exportQuery({ ...usual, by: "growth", since: "mark", location: "/a.rb:1", invert: true, frames: "ruby" }), "?frames=ruby");
+	assert.equal(exportQuery({ ...usual, by: "total", startup: "hide" }), "?by=total&startup=hide");
+});
+
+test("a frame between all its callers and all its callees, each stack once", () => {
+	const t = small([["a f x", 5], ["a f y f x", 7], ["b f", 2, 3], ["c x", 4], ["a b", 1]]);
+	const at = (name) => t.names.indexOf(name);
+	const of = (name) => sandwich(t, t.frames.findIndex(([n]) => n === at(name)));
+	const { callers, callees, own } = of("f");
+	assert.deepEqual(shape(callees), ["f 14", "-y 7", "--f 7", "---x 7", "-x 5"]);
+	assert.deepEqual(shape(callers), ["f 14", "-a 12", "-b 2"]);
+	assert.deepEqual([own, callees.samplesOf[0], callers.samplesOf[0]], [2, 5, 5]);
+	assert.deepEqual(shape(of("x").callers), ["x 16", "-f 12", "--y 7", "---f 7", "----a 7", "--a 5", "-c 4"]);
+	assert.equal(of("x").callees.n, 1);
+	assert.equal(findFrame(t, frameHash(t, 2)), 2);
+	assert.equal(findFrame(t, "00000000"), -1);
+	assert.equal(findFrame(t, undefined), -1);
+	// upside down it is the same, but for which of several places of one stack counts
+	const down = readTree(flame(LIST, {})), up = readTree(flame(LIST, { inverted: true }));
+	for (const frame of [3, 17, 40]) {
+		const [one, two] = [sandwich(down, frame), sandwich(up, findFrame(up, frameHash(down, frame)))];
+		assert.equal(one.callers.value[0], two.callers.value[0]);
+		assert.equal(one.own, two.own);
+		const { name, file } = describe(down, frame), want = LIST.filter(({ frames }) => frames.some((f) => f[0] === name && f[1] === file));
+		assert.equal(one.callees.value[0], sum(want, (s) => s.live));
+		assert.equal(one.own, sum(want.filter(({ frames }) => frames.at(-1)[0] === name), (s) => s.live));
+	}
+	assert.deepEqual(amountWords(callees, 1, 0).slice(0, 3), ["7\u00a0B live now", "50\u00a0% of f", "own 0\u00a0B"]);
+	assert.deepEqual(amountWords(callers, 1, 0).slice(0, 2), ["12\u00a0B live now", "86\u00a0% of f"]);
+	assert.equal(locationOf(callees, 1), null);
+});
+
+test("no neighbours have one colour, also where a narrow frame between them isn't seen", () => {
+	for (const view of VIEWS) {
+		const t = tree(view), { fill } = colourFrames(t), rows = [];
+		const base = view.by === "growth" ? (i) => step(t.value[i], t.width[0]) : (i) => (i ? fill[t.frame[i]] : INDEX.root);
+		const colours = shadeNodes(t, base), first = new Map();
+		assert.deepEqual(shadeNodes(tree(view), base), colours, "the same at each reading");
+		let own = 0;
+		for (let i = 1; i < t.n; i++) {
+			const row = rows[t.depth[i]] ??= [];
+			assert.notEqual(colours[i], colours[t.parent[i]], "caller");
+			for (const beside of row.slice(-2))
+				assert.notEqual(colours[i], colours[beside], "beside");
+			row.push(i);
+			assert.ok([...Array(SHADES).keys()].some((n) => shaded(base(i), n) === colours[i]), "a shade of the group's colour");
+			if (!first.has(t.frame[i]))
+				first.set(t.frame[i], colours[i]);
+			own += first.get(t.frame[i]) === colours[i];
+		}
+		if (view.by !== "growth")
+			assert.ok(own > t.n * 0.55, `frames have their own shade where they can: ${own} of ${t.n}`);
+	}
 });
 
 test("a colour is the group's, and can be read on", () => {
@@ -187,6 +247,20 @@ test("a colour is the group's, and can be read on", () => {
 		assert.ok(ratio(luminance(value("--flame-hit")), luminance(value("--flame-faded"))) >= 4.5, "a match stands out");
 		for (const name of own.filter((n) => /^--flame-(\d|more|less|root)/.test(n)))
 			assert.ok(ratio(luminance(value(name)), luminance(value("--flame-ring"))) >= 3, `${scheme}: the focus on ${name}`);
+		const all = withShades(NAMES.map((name) => (name === "--bg" ? { light: "#fff", dark: "#0d1117" }[scheme] : value(name) ?? "transparent")));
+		for (let colour = 0; colour < INDEX.root; colour++) {
+			const shades = Array.from({ length: SHADES }, (_, n) => luminance(all[shaded(colour, n)])).sort((a, b) => a - b);
+			for (const l of shades)
+				assert.ok(ratio(l, luminance(value("--flame-text"))) >= 4.5 && ratio(l, luminance(value("--flame-ring"))) >= 3, `${scheme}: text and focus on a shade of ${NAMES[colour]}`);
+			for (let n = 1; n < SHADES; n++)
+				assert.ok(ratio(shades[n], shades[n - 1]) >= (colour <= HUES ? 1.08 : 1.01), `${scheme}: shades of ${NAMES[colour]} can be told`);
+		}
+		// a stronger step is stronger in each of its shades
+		for (const sign of ["more", "less"])
+			for (let n = 1; n < 4; n++) {
+				const of = (k) => Array.from({ length: SHADES }, (_, s) => ratio(luminance(all[shaded(INDEX[`${sign}-${k}`], s)]), luminance(all[INDEX.bg])));
+				assert.ok(Math.max(...of(n)) < Math.min(...of(n + 1)), `${scheme}: ${sign}-${n}`);
+			}
 	}
 });
 
@@ -214,5 +288,7 @@ test("words", () => {
 	assert.deepEqual(amountWords(objects, 0, 0), ["9.77\u00a0KB in Ruby\u2019s heap", errorWords(109)]);
 	assert.equal(errorWords(0, objects), "no sample");
 	assert.equal(errorWords(0, grown), "no sample of that time lives: divided as all that lives");
+	assert.match(summaryWords({ ...t, startup: 4096 }, { now: t.unix }), / Start-up isn\u2019t shown: 4\.00\u00a0KB\.$/);
+	assert.match(summaryWords({ ...t, startup: 0 }, { now: t.unix }), / Start-up isn\u2019t shown\.$/);
 	assert.match(summaryWords({ ...t, pruned: 1200 }, { now: t.unix }), / 1,200 frames too small to be seen are left out; /);
 });

@@ -6,7 +6,7 @@ import { stacks, flame, random } from "./flame_data.mjs";
 import { readTree } from "../../web/src/flame_tree.js";
 import { layOut, visibleIn, hit, move, within, LEAST } from "../../web/src/flame_layout.js";
 import { Painter, ROW } from "../../web/src/flame_draw.js";
-import { NAMES } from "../../web/src/flame_colours.js";
+import { NAMES, withShades } from "../../web/src/flame_colours.js";
 
 const LIST = stacks(3000);
 const VIEWS = [{}, { by: "growth" }, { inverted: true }];
@@ -154,7 +154,7 @@ function paper() {
 test("texts stay in their rectangles, matches and native frames can be told", () => {
 	const { tree, layout } = make({}), c = paper(), painter = new Painter(c);
 	painter.take(tree, layout);
-	const view = { zoom: 0, width: 900, height: 30 * ROW, top: 0, dpr: 1, colours: NAMES.map((n) => (n === "--flame-edge" ? "rgba(0, 0, 0, 0)" : n)), hit: null };
+	const view = { zoom: 0, width: 900, height: 30 * ROW, top: 0, dpr: 1, colours: withShades(NAMES.map((n) => (n === "--flame-edge" ? "rgba(0, 0, 0, 0)" : n))), hit: null };
 	const edge = view.colours[NAMES.indexOf("--flame-edge")];
 	Object.defineProperty(c, "strokeStyle", { get: () => edge, set() {} });
 	const n = painter.paint(view);

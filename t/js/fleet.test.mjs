@@ -2,9 +2,9 @@
 // Several processes at once: what is said of them, their curves and sums, two tables compared.
 import test from "node:test";
 import assert from "node:assert/strict";
-import { answers, compareRows, curvePaths, familySentence, fileEnd, perMinute, plain, points, reach, sorted, sumCurve, totals } from "../../web/src/fleet.js";
+import { answers, compareRows, curvePaths, familySentence, fileEnd, keyOf, perMinute, pieces, plain, points, reach, sorted, sumCurve, totals, withLast } from "../../web/src/fleet.js";
 import { chosenIn } from "../../web/src/family.js";
-import { stateOf, tableQuery } from "../../web/src/all.js";
+import { stateOf, tableQuery } from "../../web/src/all_columns.js";
 import { pause } from "../../web/src/poll.js";
 
 const MB = 1048576;
@@ -14,11 +14,33 @@ const one = (pid, more = {}) => ({ pid, title: `worker ${pid}`, state: "answers"
 test("a family in a sentence", () => {
 	assert.equal(familySentence([one(1), one(2)]), "2 processes: RSS 200\u00a0MB, live 100\u00a0MB.");
 	assert.equal(familySentence([one(1)]), "1 process: RSS 100\u00a0MB, live 50.0\u00a0MB.");
-	assert.match(familySentence([one(1), one(2, { state: "does not answer" })]), /; 1 more doesn\u2019t answer\.$/);
+	assert.match(familySentence([one(1), one(2, { state: "does not answer" })]), /^1 of 2 processes: RSS 100/);
 	assert.equal(familySentence([one(2), one(3), one(4, { rss_bytes: 300 * MB, outlier: "RSS" }), one(9, { forked_from: null, rss_bytes: MB })]),
 		"One process stands out: pid 4: RSS 300\u00a0MB, the others\u2019 median is 100\u00a0MB.", "its siblings only");
 	assert.match(familySentence([one(2), one(3), one(4, { slope_bytes_per_minute: 2 * MB, outlier: "slope" })]), /pid 4: it grows by 2\.00\u00a0MB a minute, the others\u2019 median is 0\u00a0B\.$/);
 	assert.match(familySentence([one(2, { outlier: "RSS" }), one(3), one(4, { rss_bytes: 300 * MB, outlier: "RSS and slope" })]), /^2 processes stand out, most of all pid 4: RSS/);
+});
+
+test("the last values of one that doesn't answer, until it ends", () => {
+	const last = new Map(), silent = { pid: 2, title: "worker 2", state: "does not answer", rss_bytes: null, live_bytes: null };
+	const first = [one(1), one(2, { outlier: "RSS" })];
+	assert.deepEqual(withLast(first, last, 10), first);
+	const [a, b] = withLast([one(1), silent], last, 20);
+	assert.equal(a.seen, undefined);
+	assert.deepEqual([b.state, b.seen, b.live_bytes, b.rss_bytes, b.outlier], ["does not answer", 10, 50 * MB, 100 * MB, ""]);
+	assert.equal(withLast([one(1), { ...silent, rss_bytes: 7 }], last, 30)[1].rss_bytes, 7, "the system knows it now");
+	withLast([one(1)], last, 40);
+	assert.equal(withLast([one(1), silent], last, 50)[1].live_bytes, null, "another process may have that number");
+	assert.deepEqual([one(5), { ...silent, pid: null }].map(keyOf), [5, "unknown 1"]);
+});
+
+test("a sentence in pieces, with the processes that it names", () => {
+	assert.deepEqual(pieces("2 of 3 processes grow. Process 12: app.rb:4 grows. Process 13-99 grows by 1 MB"),
+		["2 of 3 processes grow. ", { pid: "12", text: "Process 12" }, ": app.rb:4 grows. ", { pid: "13-99", text: "Process 13-99" }, " grows by 1 MB"]);
+	assert.deepEqual(pieces("Nothing grows in 3 processes."), ["Nothing grows in 3 processes."]);
+	assert.deepEqual(pieces("Process 12: Live memory grows, 98 % of that in app.rb, on 6 lines, most at app.rb:12."),
+		[{ pid: "12", text: "Process 12" }, ": Live memory grows, 98 % of that in ", { group: "file", q: "app.rb", text: "app.rb" }, ", on 6 lines, most at app.rb:12."]);
+	assert.deepEqual(pieces("all of that in the gem rack-3.1, on 2 lines.").slice(1, 2), [{ group: "gem", q: "rack-3.1", text: "rack-3.1" }]);
 });
 
 test("what isn't known adds nothing", () => {

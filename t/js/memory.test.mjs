@@ -150,6 +150,18 @@ test("panels lie in lines, apart from one another, and have all their cells once
 	}
 });
 
+test("a row of cells fills the width where a pixel more or less can't be seen", () => {
+	const layout = layOut(MAP.json.panels, { width: 1408, cell: 4, level: 0, label: 20 }), [b] = layout.blocks;
+	assert.deepEqual([b.width, layout.cell, layout.row], [1408, 5, 256]);
+	for (let cell = b.from; cell < Math.min(b.to, b.from + 256); cell++) {
+		const { x, y } = place(layout, { block: b, cell });
+		assert.equal(hit(layout, x, y).cell, cell);
+		if (cell > b.from)
+			assert.equal(hit(layout, x - 1, y).cell, cell - 1);
+	}
+	assert.equal(layOut(LARGE.json.panels, { width: 1240, cell: 1, level: 0, label: 20 }).broad, 1);
+});
+
 test("a row is 1 MiB where there is room for it", () => {
 	assert.deepEqual([[1240, 2], [300, 1], [255, 1], [400, 2], [700, 8]].map(([w, c]) => rowOf(w, c)), [256, 256, 128, 128, 64]);
 });

@@ -147,3 +147,18 @@ test("what is saved is the server's form", () => {
 	assert.equal(tsv(rows, [1, 0], known), "total\tallocations\tfrees\tgrowth\tlive_bytes\tlive\tmean_life\tmax_life\tlocation\n" +
 		"0\t1\t0\t0\t0\t0\t\t0\t/b.rb:1\n900\t3\t2\t800\t500\t1\t3.500\t5\t/a\\tb\\n\\\\.rb:1\n");
 });
+
+const { History, limitNear } = await import("../../web/src/history.js");
+
+test("the limit is drawn where it is near", () => {
+	const limit = { bytes: 300, of: "memory.max" };
+	assert.equal(limitNear(limit, [50, null, 100]), 300);
+	assert.equal(limitNear(limit, [50, null, 99]), null);
+	assert.equal(limitNear(null, [50]), null);
+	assert.equal(limitNear(limit, []), null);
+	const h = new History();
+	h.load({ t: [1], rss: [5], live: [4], now: 1, unix: 9, first: 1 });
+	assert.equal(h.limit, null);
+	h.load({ t: [1], rss: [5], live: [4], now: 1, unix: 9, first: 1, limit_bytes: 300, limit_of: "memory.max" });
+	assert.deepEqual(h.limit, limit);
+});

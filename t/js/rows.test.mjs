@@ -30,10 +30,19 @@ function some() {
 const START = { kind: "start" };
 const curves = (t, ...list) => ({ from: t[0], to: t[t.length - 1], t, rows: list.map(([id, location, rank, ...v]) => [id, location, 0, "ruby", v, rank]) });
 
+// /verdict.json: at: the location that the sentence names; list: [location, bytes since 0, bytes a minute]
+const verdict = (at, ...list) => ({ at, growers: list.map(([location, change, rate]) => ({ location, since: 0, change, rate_bytes_per_minute: rate })) });
+
 const shown = (rows, change, since = START) => {
 	const view = new View(rows);
 	view.update({ ...usual(), ...change }, since, false);
 	return view.order.map((slot) => view.source.location[slot]);
+};
+
+const growersOf = (rows, change) => {
+	const view = new View(rows);
+	view.update({ ...usual(), ...change }, START, false);
+	return view.growers;
 };
 
 test("the journal: new, changed, gone, and all anew", () => {
@@ -109,25 +118,34 @@ test("by what grows fastest; since a mark, or in a part of the time, by growth",
 	assert.deepEqual(effectiveSort({ ...usual(), sort: "location" }, START), { id: "location", descending: false });
 });
 
-test("by recent slope: what grows, the one in the sentence before all; then the others by live bytes", () => {
+test("by trend: what grows by the sentence's answer, the one in the sentence before all; then the others by live bytes", () => {
 	const rows = some();
 	const [rack1, rack2, user, cache] = rows.location;
 	assert.deepEqual(shown(rows, {}), [rack2, rack1, user, cache], "no curves: by live bytes");
 	rows.takeCurves(curves([0, 50, 100], [3, user, 20, 10, 20, 30], [1, rack1, -50, 150, 100], [4, "/another.rb:1", 2e6, 0, 1e6, 2e6]));
+	assert.deepEqual(shown(rows, {}), [rack2, rack1, user, cache], "a curve alone is no growth");
+	rows.learn(verdict(null, [user, 20, 12]));
 	assert.deepEqual(shown(rows, {}), [user, rack2, rack1, cache], "what shrinks is among those that rest");
 	assert.deepEqual(shown(rows, { sort: "trend", desc: false }), [rack1, cache, rack2, user], "the other way round it comes first");
-	rows.mention(cache);
+	assert.equal(growersOf(rows, {}), 1);
+	rows.learn(verdict(cache, [user, 20, 12]));
+	assert.deepEqual(shown(rows, {}), [user, rack2, rack1, cache], "a line that is named doesn't grow by that");
+	assert.equal(growersOf(rows, {}), 1);
+	rows.learn(verdict(cache, [user, 20, 12], [cache, 5, 1]));
 	assert.deepEqual(shown(rows, {}), [cache, user, rack2, rack1]);
-	assert.deepEqual(shown(rows, { sort: "trend", desc: false }), [rack1, cache, rack2, user]);
+	assert.deepEqual(shown(rows, { sort: "trend", desc: false }), [rack1, rack2, cache, user]);
+	assert.equal(growersOf(rows, {}), 2);
 	rows.again();
-	assert.equal(rows.mentioned, cache, "of the same process");
-	rows.mention(null);
+	assert.deepEqual([rows.mentioned, rows.growing.size], [cache, 2], "of the same process");
+	rows.learn(null);
+	assert.equal(growersOf(rows, {}), 0);
 });
 
-test("by recent slope: several of each; groups by the sum of their lines", () => {
+test("by trend: several of each; groups by the sum of their lines", () => {
 	const rows = new Rows(), at = (n) => `/srv/${"abcdef"[n]}.rb:1`;
 	rows.apply(first([100, 900, 200, 300, 1e6, 400].map((bytes, i) => whole(i, at(i), 0, bytes))));
 	rows.takeCurves(curves([0, 100], ...[50, -20, 7e5, -8e5, 0].map((rank, i) => [i, at(i), rank, 0, 1])));
+	rows.learn(verdict(null, [at(0), 50, 30], [at(2), 7e5, 42e4]));
 	const down = [2, 0, 4, 1, 5, 3], up = [3, 1, 5, 4, 0, 2];
 	assert.deepEqual(shown(rows, {}), down.map(at));
 	assert.deepEqual(shown(rows, { sort: "trend", desc: false }), up.map(at));

@@ -22,12 +22,18 @@ test("every view survives the URL", () => {
 		{ range: "all" },
 		{ range: "15m" }, // chosen: the sentence is about it
 		{ view: "map", zoom: ["rack-3.1", "/g/gems/rack-3.1/lib/ra ck.rb"] },
-		{ at: "/srv/<b>\"'&\n\ufffd.rb:1" },
+		{ at: "/srv/<b>\"'&\n\ufffd.rb:1", range: "6h" },
 	];
 	for (const change of views) {
 		const state = { ...usual(), ...change };
-		assert.deepEqual(parseState(formatState(state)), state, formatState(state));
+		assert.deepEqual(parseState(formatState(state), state.at), state, formatState(state));
 	}
+});
+
+test("a location is the path; a fragment of older links names it, too", () => {
+	assert.equal(formatState({ ...usual(), at: "/srv/app.rb:1" }), "");
+	assert.equal(parseState("#at=%2Fsrv%2Fb.rb%3A2", "/srv/app.rb:1").at, "/srv/b.rb:2");
+	assert.equal(parseState("#range=1h").at, null);
 });
 
 test("what can't be understood is left out", () => {

@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { History, stack, other } from "../../web/src/history.js";
-import { slope, floorRate, flatFor, risingSince, spoken, locationSentence } from "../../web/src/verdict.js";
+import { slope, floorRate, flatFor, spoken, togetherIn, locationSentence } from "../../web/src/verdict.js";
 import { paths, direction, WIDTH, HEIGHT } from "../../web/src/spark.js";
 import { Series } from "../../web/src/series.js";
 import { Curves } from "../../web/src/curves.js";
@@ -101,8 +101,6 @@ test("slopes, and for how long it is flat", () => {
 	assert.equal(flatFor(range(100), range(100, (i) => (i < 40 ? 10 * MB : 50 * MB))), 59);
 	assert.equal(flatFor([], []), 0);
 	assert.equal(flatFor(range(5), [1, 1, null, 1, null].map((v) => v && v * MB)), 3);
-	assert.equal(risingSince(range(5), [3, 1, 2, 3, 4]), 1);
-	assert.equal(risingSince(range(3), [3, 2, 1]), null);
 });
 
 test("the first sentence is the server's, with a link in it", () => {
@@ -113,6 +111,17 @@ test("the first sentence is the server's, with a link in it", () => {
 	const flat = spoken({ sentence: "Nothing grows.", at: null, at_text: null, growing: false });
 	assert.deepEqual([flat.text, flat.name, flat.rest, flat.next, flat.title], ["Nothing grows.", null, "", "", null]);
 	assert.equal(spoken({ ...verdict, at_text: "elsewhere" }, null).name, null, "what isn't in the sentence is no link");
+});
+
+test("a file or a gem whose lines grow together is a link to them", () => {
+	const text = "Live memory grows by 1 MB a minute, 98 % of that in app.rb, on 6 lines, most at ";
+	const [before, link, after] = togetherIn(text, { group: "file", name: "/srv/a b/app.rb", text: "app.rb" });
+	assert.deepEqual([before + link.name + after, link.name], [text, "app.rb"]);
+	assert.deepEqual([...new URLSearchParams(link.href.slice(1))], [["q", '"/srv/a b/app.rb"'], ["group", "file"]]);
+	const gem = togetherIn("all of that in the gem rack-3.1, on 2 lines.", { group: "gem", name: "rack-3.1", text: "rack-3.1" });
+	assert.equal(new URLSearchParams(gem[1].href.slice(1)).get("q"), 'gem:"rack-3.1"');
+	assert.deepEqual(togetherIn(text, null), [text]);
+	assert.deepEqual(togetherIn("Nothing grows.", { group: "file", name: "/a.rb", text: "a.rb" }), ["Nothing grows."]);
 });
 
 test("what only waits for a collection isn't growth", () => {
@@ -126,16 +135,17 @@ test("what only waits for a collection isn't growth", () => {
 	const row = { live: 9, liveBytes: teeth[114], frees: 0, lifeSum: 0 };
 	const said = (v) => locationSentence({ row, t: t.slice(0, 115), v: v.slice(0, 115), offset: 0, bySize: [], lifeUnit: "gc" });
 	assert.match(said(teeth), /MB, up and down; none was freed\.$/);
-	assert.match(said(leak), /growing by 3\.\d\d\u00a0MB a minute since/);
-	assert.match(said(leak.map((v) => 300 * MB - v)), /shrinking by /);
+	assert.match(said(leak), /MB, 5\.\d\d\u00a0MB more than 2 minutes ago; none/, "it grows only if the sentence's answer says so");
+	assert.match(said(leak.map((v) => 300 * MB - v)), /MB less than 2 minutes ago/);
+	assert.match(said(t.map((_, i) => 100 * MB + i * i * 1024)), /MB, 12\.7\u00a0MB more than 2 minutes ago/, "as much as it is, not as the slope says");
 });
 
 test("a location's sentence", () => {
 	const row = { live: 98112, liveBytes: 230 * MB, frees: 0, lifeSum: 0 };
 	const t = range(60), v = range(60, (i) => 200 * MB + i * MB / 2);
 	const bySize = [{ from: 2048, to: 4095, count: 90000 }, { from: 4096, to: 8191, count: 8112 }];
-	const s = locationSentence({ row, t, v, offset: 0, bySize, lifeUnit: "gc" });
-	assert.match(s, /^98,112 blocks live, 230\u00a0MB, growing by 30\.0\u00a0MB a minute since \d\d:\d\d or before; none was freed; most are 2\u20134\u00a0KB\.$/);
+	const s = locationSentence({ row, grows: { since: 7, rate: 30 * MB }, t, v, offset: 0, bySize, lifeUnit: "gc" });
+	assert.match(s, /^98,112 blocks live, 230\u00a0MB, growing by 30\.0\u00a0MB a minute since \d\d:\d\d; none was freed; most are 2\u20134\u00a0KB\.$/);
 	const still = locationSentence({ row: { live: 1, liveBytes: 100, frees: 3, lifeSum: 6 }, t: [0, 60], v: [100, 100], offset: 0, bySize: [], lifeUnit: "gc" });
 	assert.equal(still, "1 block live, 100\u00a0B, the same for 60 seconds; 3 of 4 were freed, after 2 collections on average.");
 });

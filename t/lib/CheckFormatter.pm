@@ -2,7 +2,8 @@
 #
 # prove's output for bin/check (t/lib/prove.sh): a line for each file that has ended, with
 # how many have, after how long; below it the failed tests and their reasons, also where several files
-# run at a time. At the end, above prove's own words: the slowest files, and all skips by their reasons.
+# run at a time. At the end, above prove's own words: the slowest files, all skips by their reasons, and each failed
+# test again, with the first lines of its reasons.
 # With -v it prints as prove does.
 package CheckFormatter;
 
@@ -11,11 +12,11 @@ use warnings;
 use base 'TAP::Formatter::Console';
 use MemoryLimit;
 
-use constant SLOWEST => 10;
+use constant { SLOWEST => 10, REASONS => 12, WIDTH => 300 };
 
 sub prepare {
     my ( $self, @tests ) = @_;
-    $self->{check} = { files => scalar @tests, done => 0, start => time, skips => {} };
+    $self->{check} = { files => scalar @tests, done => 0, start => time, skips => {}, failed => [] };
     $self->SUPER::prepare(@tests);
     $self->_output( sprintf "%d files, %d at a time\n", scalar @tests, $self->jobs ) if @tests > 1 && !$self->silent;
     $self->{check}{limit} = MemoryLimit->start;
@@ -48,6 +49,7 @@ sub summary {
         $self->slow_files($aggregate);
         $self->_output( "\nMost memory of a test: " . ( $most // "not known, and not limited: the watcher ended\n" ) );
         $self->skipped_tests($aggregate);
+        $self->failed_tests;
     }
     $self->SUPER::summary( $aggregate, $interrupted );
 }
@@ -77,6 +79,17 @@ sub skipped_tests {
     $self->_output("\n");
 }
 
+sub failed_tests {
+    my ($self) = @_;
+    my @failed = @{ $self->{check}{failed} } or return;
+    $self->_output( sprintf "Failed tests: %d\n", scalar @failed );
+    for my $test (@failed) {
+        my @lines = @$test > 2 + REASONS ? ( @$test[ 0 .. 1 + REASONS ], '...' ) : @$test;
+        $self->_output( sprintf "    %s\n", length > WIDTH ? substr( $_, 0, WIDTH ) . '...' : $_ ) for @lines;
+    }
+    $self->_output("\n");
+}
+
 package CheckFormatter::Session;
 
 use strict;
@@ -87,6 +100,8 @@ sub result {
     my ( $self, $result ) = @_;
     my $formatter = $self->formatter;
     $self->{failed} = !$result->is_ok if $result->is_test;
+    push @{ $formatter->{check}{failed} }, $self->{last} = [ $self->name ] if $result->is_test && $self->{failed};
+    push @{ $self->{last} }, $result->raw if $self->{failed} && ( $result->is_test || $result->is_comment );
     push @{ $self->{said} }, $result->raw
       if ( $result->is_test && $self->{failed} && $formatter->failures )
       || ( $result->is_comment && ( $formatter->comments || $self->{failed} ) )

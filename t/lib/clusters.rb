@@ -86,8 +86,8 @@ module Clusters
     r = get(target, { "X-Mwrap-Relayed" => "/" }, at: at)
     assert_equal 200, r.status
     lines = r.body.split("\n").map { |l| l.split("\t", -1) }
-    assert_equal [["mwrap table 8"], pid], [lines[0], lines[1][0].to_i]
-    rows = lines.drop(2).map { |l| [plain(l[25]), l[18].to_i, l[19].to_i] }
+    assert_equal [["mwrap table 10"], pid], [lines[0], lines[1][0].to_i]
+    rows = lines.drop(2).map { |l| [plain(l[29]), l[22].to_i, l[23].to_i] }
     rows.group_by(&:first).transform_values { |same| same.map { |_, *n| n }.transpose.map(&:sum) }
   end
 

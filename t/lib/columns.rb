@@ -9,6 +9,7 @@ module MwrapTest
                        .scan(/^COLUMN\((\w+), ([A-Z]+), ([A-Z]+), /).map { |words| words.map(&:freeze).freeze }.freeze
   raise "columns.def has another form" unless LISTED_COLUMNS.size > 10 && LISTED_COLUMNS.assoc("location")
 
+  OVERRUN_COLUMNS = File.read(File.expand_path("../../src/api/columns.def", __dir__)).scan(/^OVERRUN_COLUMN\((\w+), [A-Z]+, /).flatten.freeze
   # Names, in order: of every table, then what a family's sum has too, and a process that keeps stacks.
   COLUMNS, FAMILY_COLUMNS, KIND_COLUMNS = %w[EVERY FAMILY KINDS].map { |tables| LISTED_COLUMNS.select { |_, t| t == tables }.map(&:first).freeze }
   # Of every table: the numbers, and whole numbers.

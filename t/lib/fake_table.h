@@ -63,8 +63,12 @@ static void make_rows(void)
 		r->growth = i == 2 ? -1234567 : (int64_t)r->live_bytes;
 		r->life_sum = r->frees * 3;
 		r->life_max = r->frees ? 9 : 0;
+		r->peak_bytes = r->live_bytes + i % 11 * 1000;
 		r->overruns = i % 3 == 1 ? i % 5 + 1000 : 0;
 		r->overrun_size = r->overruns ? i * 8 : 0;
+		r->wrong_sizes = r->overruns ? i % 7 : 0;
+		r->asked_size = r->wrong_sizes ? i * 16 : 0;
+		r->given_size = r->wrong_sizes ? i : 0;
 	}
 }
 
@@ -121,8 +125,10 @@ static void stats(struct mw_stats *s)
 	s->uptime = 4711;
 	s->locations = rows_n;
 	s->resets = (uint64_t)resets;
-	for (size_t i = 0; i < rows_n; i++)
+	for (size_t i = 0; i < rows_n; i++) {
 		s->overruns += rows[i].overruns;
+		s->wrong_sizes += rows[i].wrong_sizes;
+	}
 	s->double_frees = 7;
 	s->unknown_frees = 1234567;
 	s->paused = paused;

@@ -5,6 +5,7 @@
 # port of the loopback address. Further settings, all of Puma's:
 #
 #   preload   preload_app!
+#   leak      bytes that each request leaks
 #   check     worker_check_interval: workers tell the master that they live so often
 #   linger    a file: while it is there, a worker goes on after its master has died, as one whose
 #             threads native code holds up; else none is left by the time that anybody looks
@@ -34,6 +35,11 @@ def fill(number)
   (number + 1).times { 40.times { MINE << "w" * 2000 } }
 end
 
+LEAKED = []
+def leak
+  LEAKED << "l" * SETTINGS["leak"] if SETTINGS["leak"]
+end
+
 case SETTINGS.fetch("server")
 when "puma"
   require "puma"
@@ -55,7 +61,7 @@ when "puma"
     c.worker_check_interval SETTINGS.fetch("check", 5)
     c.worker_timeout 3600
     c.on_worker_boot { |number| fill(number) }
-    c.app { |_env| [200, { "content-type" => "text/plain" }, ["#{Process.pid}"]] }
+    c.app { |_env| leak; [200, { "content-type" => "text/plain" }, ["#{Process.pid}"]] }
   end
   Puma::Launcher.new(config).run
 when "pitchfork"

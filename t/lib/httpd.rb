@@ -177,8 +177,18 @@ module HttpdTest
     assert_match like, response.body
   end
 
-  # Amounts of bytes in a page as the numbers in their titles: 4.88 KB as 5,000.
-  def exact(html) = html.gsub(%r{<span class="amount" title="(-?[\d,]+) bytes?">[^<]*</span>}) { $1 }
+  # A page of rows and those behind it, put together; the block asks for each.
+  def pages(target)
+    all = +""
+    while target
+      all << (page = yield(target))
+      target = page[/rel="next" href="([^"]*)"/, 1]&.gsub("&amp;", "&")
+    end
+    all
+  end
+
+  # Amounts of bytes, and lifespans, in a page as the numbers in their titles: 4.88 KB as 5,000.
+  def exact(html) = html.gsub(%r{<span class="amount" title="(-?[\d,]+) (?:byte|garbage collection)s?">[^<]*</span>}) { $1 }
 end
 
 Minitest::Test.include(HttpdTest)

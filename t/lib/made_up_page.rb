@@ -14,9 +14,9 @@ module MadeUpPage
     serve(*args, base: base)
     open_page(@server.url(hash), **page)
     wait_for_live if ready
-    wait_until("document.querySelectorAll('#{ROWS}').length > 0") if ready && hash !~ /at=|view=map/
+    wait_until("document.querySelectorAll('#{ROWS}').length > 0") if ready && hash !~ %r{at[=/]|view=map}
     wait_for_first_tick if ready
-    wait_until("/^Memory over the last \\d+ [mh] /.test(document.querySelector('.headline .plot').getAttribute('aria-label'))") if ready && hash !~ /at=|time=/
+    wait_until("/^Memory over the last \\d+ [mh] /.test(document.querySelector('.headline .plot').getAttribute('aria-label'))") if ready && hash !~ %r{at[=/]|time=}
   end
 
   def origin = @server.origin

@@ -24,9 +24,11 @@ module Replayed
               setting("jemalloc narenas:2", "jemalloc 5.3.0", 120, 84, 2.6, { "MALLOC_CONF" => "narenas:2" }, "library" => "/usr/lib/libjemalloc.so.2"),
               setting("mimalloc", "mimalloc 2.0", 171, 118, 2.2), { "setting" => "tcmalloc", "malloc" => "tcmalloc", "error" => "libtcmalloc.so: not there" }].freeze
 
+  LIVE_PEAK = { "seconds" => 184.0, "bytes" => 72 * MB, "blocks" => 9000, "locations" => Array.new(50) { |i| ["/srv/app/row.rb:#{i + 1}", (50 - i) * 57_000, 180] } }.freeze
+
   def outcome(settings: SETTINGS, peak: 180 * MB, mean: 147 * MB, **more)
     live = curve(72)
     { "file" => "/srv/app.1234.mwtrace", "command" => "puma -t 16", "events" => 17_100_000, "threads" => 16, "seconds" => SECONDS,
-      "recorded" => { "curve" => curve(180).zip(live).map { |(t, heap), (_, l)| [t, heap, l] }, "peak" => peak, "mean" => mean }, "settings" => settings, **more.transform_keys(&:to_s) }
+      "recorded" => { "curve" => curve(180).zip(live).map { |(t, heap), (_, l)| [t, heap, l] }, "peak" => peak, "mean" => mean }, "settings" => settings, "live_peak" => LIVE_PEAK, **more.transform_keys(&:to_s) }
   end
 end

@@ -85,11 +85,11 @@ module Served
     JSON.parse(body(target, at: at)).map { |h| Row.new(*Row.members.map { |m| h.fetch(m.to_s) }) }
   end
 
-  # The rows of the page's table, and the one below them, its sum.
-  def html(target = "/each/0?limit=1000000", at: path)
-    text = body(target, at: at).dup.force_encoding("UTF-8")
+  # The rows of the page's table and of those behind it, and the one below them, its sum.
+  def html(target = "/each/0?limit=500", at: path)
+    text = pages(target) { |page| body(page, at: at) }.force_encoding("UTF-8")
     assert text.valid_encoding?, target
-    rows = cells(text[%r{<tbody>(.*?)</tbody>}m, 1]).map { |c| html_row(c) }
+    rows = cells(text.scan(%r{<tbody>(.*?)</tbody>}m).join).map { |c| html_row(c) }
     [rows, html_row(cells(text[%r{<tfoot>(.*?)</tfoot>}m, 1])[0])]
   end
 

@@ -9,7 +9,8 @@
 # The current folder must be the top of the checkout. Outside of it only Debian's
 # list of installed packages may change (t/lib/packages says which); gems
 # (t/lib/gems) go to .build/gems-*, one folder for each Ruby, npm packages to
-# web/node_modules. Only sudo asks on the terminal, for a password.
+# web/node_modules. On a terminal it asks once before packages are installed; sudo asks for
+# a password.
 #
 # RUBY names another Ruby than the first in PATH. A function that can't go on
 # says why in one line on stderr and exits 1.
@@ -106,6 +107,28 @@ mw_choose() {
 	echo "${1%%|*}"
 }
 
+# mw_list PACKAGE...: says what is to be installed, and how large it is with all that it needs
+mw_list() {
+	local text
+	text=$(LC_ALL=C "${as_root[@]}" apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null || true)
+	mw_say "to be installed: $*"
+	printf '%s\n' "$text" | sed -n 's/^\([0-9]*\) upgraded, \([0-9]*\) newly installed.*/mwrap: with what they need: \2 packages/p
+		s/^Need to get \(.*\) of archives.*/mwrap: to download: \1/p
+		s/^After this operation, \(.*\) of additional disk space.*/mwrap: on disk: \1/p'
+}
+
+# mw_ask: goes on, or ends. Asks only a person at a terminal, who hasn't said --yes.
+mw_ask() {
+	local answer
+	[ -t 0 ] && [ -t 1 ] && [ -z "${CI:-}${MW_YES:-}" ] || return 0
+	printf 'mwrap: install them? [Y/n] '
+	read -r answer || answer=n
+	case $answer in
+	"" | [yY]*) ;;
+	*) mw_die "packages: not installed: install them yourself, or answer y" ;;
+	esac
+}
+
 # mw_packages LEVEL...: installs the Debian packages that are missing
 mw_packages() {
 	local missing names name ruby chosen=() as_root=(env)
@@ -132,7 +155,9 @@ mw_packages() {
 	for name in $missing; do
 		chosen+=("$(mw_choose "$name")")
 	done
-	mw_say "installing ${chosen[*]}"
+	mw_list "${chosen[@]}"
+	mw_ask
+	mw_say "installing them"
 	mw_quietly "apt-get install ${chosen[*]}" "${as_root[@]}" apt-get install -y -qq \
 		-o DPkg::Lock::Timeout=300 --no-install-recommends "${chosen[@]}"
 	hash -r

@@ -50,7 +50,7 @@ bool names_line(const struct mw_verdict *v)
 	return v->n && v->locations[0].share >= 0.01;
 }
 
-static bool line_rises(const struct life *l, const struct line *line, const struct window *w, double said)
+bool line_rises(const struct life *l, const struct line *line, const struct window *w, double said)
 {
 	const struct part *p = line->part >= 0 ? &l->parts[line->part] : NULL;
 

@@ -276,7 +276,7 @@ static void judge_resting(const struct play *p, const struct mw_verdict *v, cons
 	}
 }
 
-static uint32_t truth_at(const struct play *p, double t)
+uint32_t judge_truth(const struct play *p, double t)
 {
 	uint32_t truth = (uint32_t)(p->helds.n * 64 + (t < 120));
 
@@ -310,16 +310,35 @@ static void note_truth(const struct play *p, const struct mw_verdict *v, struct 
 		m->names = line->part == which ? NAMES_ITS_LINE : NAMES_ANOTHER;
 }
 
+/* Do the locations that are said to grow, however little, keep what they gained, and go on? */
+static void judge_growers(const struct life *l, const struct mw_verdict *v, struct moment *m)
+{
+	m->growers = (unsigned)v->growers_n;
+	m->beside = mw_verdict_beside(v);
+	for (size_t i = 0; i < v->growers_n; i++) {
+		const struct mw_grower *g = &v->growers[i];
+		const struct line *line = line_of(l, &g->at);
+		struct window w = { .from = fmax(g->since - l->starts, 0), .to = m->t };
+		bool wrong;
+
+		w.late = m->t - fmax(90, (m->t - w.from) / 4);
+		wrong = !line || !line_rises(l, line, &w, g->at.change);
+		m->growers_false += wrong;
+		m->beside_false |= wrong && !i && m->beside;
+	}
+}
+
 void judge_moment(const struct play *p, const struct mw_verdict *v, struct moment *m)
 {
 	struct window w = window_of(&p->life, v, m->t);
 
 	m->why = "";
-	m->truth = truth_at(p, m->t);
+	m->truth = judge_truth(p, m->t);
 	m->majors = p->life.gc.majors;
 	for (size_t i = 0; i < p->life.parts_n; i++)
 		m->known |= is_known(p, &p->life.parts[i], m->t);
 	note_truth(p, v, m);
+	judge_growers(&p->life, v, m);
 	if (v->growing)
 		judge_growing(p, v, &w, m);
 	else

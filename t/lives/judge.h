@@ -15,6 +15,8 @@ bool rises(const float *v, const struct window *, double least);
 bool part_rises(const struct part *, const struct window *, double least);
 double rise(const float *v, double from, double to);
 
+bool line_rises(const struct life *, const struct line *, const struct window *, double said);
+
 /* NULL: there is no such line. */
 const struct line *line_of(const struct life *, const struct mw_verdict_location *);
 /* The sentence names the first location if that has much of it. */

@@ -2,10 +2,11 @@
 /*
  * lives.c - plays made-up lives, and prints how right the verdicts about them are.
  *
- *	lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-m] [-o] [-e] [-f | -a]
+ *	lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-m] [-o] [-e] [-q SECONDS] [-f | -a]
  *
  * -l: one life alone, sentence by sentence. -p: only lives that have the part. -w: how many of the worst are
  * printed. -t: the totals alone, a name and a number each line. -m: the kind that is by the kind that is said.
+ * -q: a page is open, which asks each so many seconds, so that each change of kind is counted.
  * -o: with samples of Ruby's objects. -e: each wrong sentence, a line each. -f, -a: in the verdict's place one that
  * always says that nothing grows, or always accuses the largest line.
  */
@@ -29,7 +30,7 @@ struct asked {
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-m] [-o] [-e] [-f | -a]\n");
+		"usage: lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-m] [-o] [-e] [-q SECONDS] [-f | -a]\n");
 	return 2;
 }
 
@@ -38,7 +39,7 @@ static int read_options(struct asked *a, int argc, char **argv)
 	int c;
 
 	*a = (struct asked){ .n = 500, .seed = 1, .worst = 12 };
-	while ((c = getopt(argc, argv, "n:s:l:p:w:tmoefa")) != -1)
+	while ((c = getopt(argc, argv, "n:s:l:p:w:q:tmoefa")) != -1)
 		switch (c) {
 		case 'n':
 			a->n = strtoull(optarg, NULL, 10);
@@ -55,6 +56,9 @@ static int read_options(struct asked *a, int argc, char **argv)
 			break;
 		case 'w':
 			a->worst = strtoull(optarg, NULL, 10);
+			break;
+		case 'q':
+			play_every = strtod(optarg, NULL);
 			break;
 		case 't':
 			a->totals = true;

@@ -2,6 +2,7 @@
 /* play.c - see play.h. */
 #include "play.h"
 
+#include "../../src/server/verdict/trend.h"
 #include "objects.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 enum { PEEK_SECONDS = 70 }; /* the server looks at its own verdict when a proof may be made */
 
 enum stub play_stub;
+double play_every;
 
 /* --- the curves: the product's own code reads the lines of the life that is played ----------------- */
 
@@ -116,9 +118,20 @@ static void as_text(char to[SENTENCE], const struct mw_verdict *v)
 	mw_buf_free(&b);
 }
 
-static uint32_t evidence_at(const struct play *p)
+/* Another kind is told than before. */
+static void count_change(struct play *p, enum mw_verdict_kind before, double t)
 {
-	return p->helds.n + p->life.gc.majors_done;
+	uint32_t truth = judge_truth(p, t);
+
+	if (p->told.kind == before && p->told_t > 0)
+		return;
+	if (p->told_t > 0 && before != MW_VERDICT_WATCHING && before != MW_VERDICT_WARMING) {
+		p->changes.all++;
+		p->changes.soon += t - p->told_t < SOON_SECONDS;
+		p->changes.causeless += t - p->told_t < SOON_SECONDS && truth == p->told_truth;
+	}
+	p->told_t = t;
+	p->told_truth = truth;
 }
 
 /* The judgement now; it is told if it may. */
@@ -146,10 +159,14 @@ static void ask(struct play *p, double t)
 		stub(&v, &e);
 	objects_judge(&p->life, &v, t);
 	proof_want(p, &v, t);
-	if (mw_steady_tells(&p->steady, &v, src.now, evidence_at(p))) {
+	if (mw_steady_tells(&p->steady, &v, src.now,
+			    &(struct mw_so_far){ .proofs = p->helds.n, .majors = p->life.gc.majors_done })) {
+		enum mw_verdict_kind before = p->told.kind;
+
 		mw_evidence_free(&p->told_of);
 		p->told_of = e;
 		p->told = v;
+		count_change(p, before, t);
 	} else {
 		mw_evidence_free(&e);
 	}
@@ -178,7 +195,9 @@ static double next_time(struct life *l, double t, double every, double dense)
 /* A reader has a page open that asks all the time: so once before, when another kind may begin to wait. */
 static bool is_asked(const struct play *p, double t, double next, double peek)
 {
-	return t >= next || t == next - MW_STEADY_SECONDS - 1 || (t >= peek && proof_is_due(p, t));
+	if (play_every > 0 && t >= MW_TREND_SECONDS && (long)t % (long)play_every == 0)
+		return true;
+	return t >= next || t == next - MW_DIFFERS_SECONDS - 1 || (t >= peek && proof_is_due(p, t));
 }
 
 void play_life(struct play *p, uint64_t seed, uint64_t nth, const char *only)

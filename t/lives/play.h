@@ -37,9 +37,20 @@ struct moment {
 	uint32_t majors; /* collections up to then */
 	enum mw_verdict_kind is; /* what grows most of all that can be known; KINDS_N: nothing */
 	enum { NAMES_NONE, NAMES_ITS_LINE, NAMES_ANOTHER } names; /* the line of what grows most */
+	/* locations that are said to grow by themselves, and those of them that don't */
+	unsigned growers, growers_false;
+	bool beside, beside_false; /* the sentence names one of them beside what it tells */
 	const char *why;
 	char sentence[SENTENCE];
 };
+
+/* Of the kind that is told, but for those from WATCHING, which says that more is to come, and the end of a start. */
+struct changes {
+	double all;
+	double soon; /* within SOON_SECONDS of the change before */
+	double causeless; /* of these, without a change of what is true */
+};
+enum { SOON_SECONDS = 180 };
 
 struct play {
 	struct life life;
@@ -55,6 +66,9 @@ struct play {
 	struct mw_steady steady;
 	struct mw_evidence told_of; /* the verdict points into it */
 	struct mw_verdict told;
+	double told_t; /* when it was first told, of this kind */
+	uint32_t told_truth; /* then */
+	struct changes changes;
 	/* the sentences and their times */
 	size_t moments_n;
 	struct moment moments[MOMENTS_MAX];
@@ -63,6 +77,7 @@ struct play {
 /* For tests of the judge: what is said instead of the real verdict. */
 enum stub { NO_STUB, ALWAYS_FLAT, ALWAYS_LARGEST };
 extern enum stub play_stub;
+extern double play_every; /* a page is open, which asks each so many seconds; 0: none is */
 
 void play_life(struct play *, uint64_t seed, uint64_t nth, const char *only);
 void play_free(struct play *);
@@ -77,5 +92,7 @@ bool proof_could_be(const struct play *, const struct part *, double t);
 /* judge.c */
 void judge_moment(const struct play *, const struct mw_verdict *, struct moment *);
 void judge_flaps(struct play *);
+/* A number that changes with what is true. */
+uint32_t judge_truth(const struct play *, double t);
 
 #endif

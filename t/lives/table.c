@@ -14,6 +14,9 @@ struct totals {
 	double known_sentences, right_sentences;
 	double last_right; /* lives */
 	double kind_right, line_right; /* of these */
+	struct changes changes;
+	double growers, growers_false, beside, beside_false,
+		above_rows; /* above_rows: "Nothing grows" above a row that does */
 };
 
 static struct totals all, by_said[MW_VERDICT_KINDS_N], by_part[KINDS_MAX + 1], alone[KINDS_MAX + 1],
@@ -86,6 +89,15 @@ static void add_times(const struct play *p)
 	}
 }
 
+static void add_growers(const struct moment *m, struct totals *t)
+{
+	t->growers += m->growers;
+	t->growers_false += m->growers_false;
+	t->beside += m->beside;
+	t->beside_false += m->beside_false;
+	t->above_rows += m->growers && !strncmp(m->sentence, "Nothing grows", 13);
+}
+
 static void add_moments(const struct play *p, struct totals *t)
 {
 	t->lives++;
@@ -94,7 +106,11 @@ static void add_moments(const struct play *p, struct totals *t)
 		t->sentences++;
 		t->of[p->moments[i].outcome]++;
 		t->flaps += p->moments[i].flap;
+		add_growers(&p->moments[i], t);
 	}
+	t->changes.all += p->changes.all;
+	t->changes.soon += p->changes.soon;
+	t->changes.causeless += p->changes.causeless;
 	judge_life(p, t);
 }
 
@@ -182,6 +198,11 @@ static double percent(double n, double of)
 	return of > 0 ? 100 * n / of : 0;
 }
 
+static double an_hour(double n)
+{
+	return all.hours > 0 ? n / all.hours : 0;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -208,7 +229,7 @@ static void print_all(void)
 	printf("right line          in %.1f %%\n", percent(all.line_right, all.known));
 	printf("of the sentences from then on %.1f %% are right, of the last ones %.1f %%\n",
 	       percent(all.right_sentences, all.known_sentences), percent(all.last_right, all.known));
-	printf("flaps               %.2f an hour\n", all.hours > 0 ? all.flaps / all.hours : 0);
+	printf("flaps               %.2f an hour\n", an_hour(all.flaps));
 	printf("to the right sentence: median %.0f s", quantile(times, times_n, 0.5));
 	printf(", 90 %%: %.0f s;", quantile(times, times_n, 0.9));
 	printf(" after it can be known: median %.0f s", quantile(late, times_n, 0.5));
@@ -325,7 +346,15 @@ void table_print_totals(void)
 		{ "known_percent", percent(all.known, all.lives) },
 		{ "right_kind_percent", percent(all.kind_right, all.known) },
 		{ "right_line_percent", percent(all.line_right, all.known) },
-		{ "flaps_an_hour", all.hours > 0 ? all.flaps / all.hours : 0 },
+		{ "flaps_an_hour", an_hour(all.flaps) },
+		{ "changes_an_hour", an_hour(all.changes.all) },
+		{ "soon_an_hour", an_hour(all.changes.soon) },
+		{ "soon_causeless_an_hour", an_hour(all.changes.causeless) },
+		{ "growers", all.growers },
+		{ "growers_false_percent", percent(all.growers_false, all.growers) },
+		{ "beside_percent", percent(all.beside, all.sentences) },
+		{ "beside_false_percent", percent(all.beside_false, all.beside) },
+		{ "nothing_above_growers", all.above_rows },
 		{ "seconds_to_right_median", quantile(times, times_n, 0.5) },
 		{ "seconds_to_right_90", quantile(times, times_n, 0.9) },
 	};

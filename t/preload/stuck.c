@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stuck.c - a disk that hangs: write(2) to a file whose name ends in ".tmp"
+ * stuck.c - a disk that hangs: write(2) to a file whose name, or whose directory's, ends in ".tmp"
  * doesn't return while the file $STUCK_WHILE exists. Each time that one
  * begins to hang, "stuck\n" is appended to $STUCK_SAYS. With $STUCK_SHARED the
  * kernel has no close_range(2).
@@ -34,7 +34,10 @@ static bool ours(int fd)
 
 	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
 	n = readlink(link, name, sizeof(name) - 1);
-	return n > 4 && !memcmp(name + n - 4, ".tmp", 4);
+	if (n <= 4)
+		return false;
+	name[n] = '\0';
+	return !memcmp(name + n - 4, ".tmp", 4) || strstr(name, ".tmp/");
 }
 
 int close_range(unsigned from, unsigned to, int flags)

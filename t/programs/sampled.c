@@ -14,7 +14,8 @@
 #include "../lib/site.h"
 #include "../../src/shared/sys/root.h"
 
-enum { THREADS = 4, SLOTS = 600, ROUNDS = 30000, KINDS = 3, PARTS = 3, CHANGES = 60 };
+enum { THREADS = 4, SLOTS = 600, ROUNDS = 30000, KINDS = 3, PARTS = 3 };
+enum { CROWD = 40, CROWD_ROUNDS = 3000, CHANGES = 100 };
 
 /* bytes: small ones of which few are samples, middle ones, and some that each are */
 static const size_t least[KINDS] = { 1, 500, 20000 }, most[KINDS] = { 200, 4000, 200000 };
@@ -129,6 +130,16 @@ static void *work(void *arg)
 	return NULL;
 }
 
+/* Comes in while the last part changes again and again. */
+static void *crowd(void *arg)
+{
+	unsigned seed = (unsigned)(uintptr_t)arg;
+
+	for (int i = 0; i < CROWD_ROUNDS; i++)
+		once(&seed, PARTS - 1);
+	return NULL;
+}
+
 /* The table's row of a function. */
 static struct mw_row row_of(const struct mw_api *a, const char *function)
 {
@@ -179,7 +190,8 @@ int main(int argc, char **argv)
 {
 	uintptr_t seed = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
 	const struct mw_api *a = tracker();
-	pthread_t t[THREADS];
+	pthread_t t[THREADS], others[CROWD];
+	int changed = 0;
 
 	pthread_barrier_init(&begin, NULL, THREADS + 1);
 	pthread_barrier_init(&end, NULL, THREADS + 1);
@@ -197,8 +209,15 @@ int main(int argc, char **argv)
 		in_child(a);
 	}
 	pthread_barrier_wait(&begin);
-	for (int i = 0; a && i < CHANGES; i++)
-		(void)a->count(i % 2 == 0, 0);
+	for (uintptr_t i = 0; i < CHANGES; i++) {
+		if (i < CROWD)
+			pthread_create(&others[i], NULL, crowd, (void *)(seed * CROWD + i));
+		changed += a && a->count(i % 2 == 0, 0);
+	}
+	/* one is refused if a thread doesn't leave the tracker for seconds: on a busy machine */
+	check(!a || changed > CHANGES / 2, "changes under way");
+	for (int i = 0; i < CROWD; i++)
+		pthread_join(others[i], NULL);
 	pthread_barrier_wait(&end);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);

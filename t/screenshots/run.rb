@@ -86,7 +86,7 @@ class Screenshots
     picture("gems", "group=gem", first["/srv/notes"])
     picture("treemap", "view=map", "document.querySelectorAll('.area').length > 3")
     picture("location", URI.encode_www_form(at: leak), "!!document.querySelector('.source .here') && !!document.querySelector('.one .histogram td')")
-    @tab.evaluate("location.hash = ''")
+    @tab.evaluate("document.querySelector('.one .back').click()")
     wait_for("the table") { @tab.evaluate("document.activeElement?.className === 'locations'") }
     @tab.evaluate("document.querySelector('[data-action=reset]').click()")
     picture("reset", nil, "!document.querySelector('.ask').hidden")

@@ -6,6 +6,9 @@
 #
 # Every few seconds the application stands still, and its ledger is compared with the tracker's table, to the
 # byte. In calm rounds, in which no client resets or pauses, all figures must agree; in wild ones what is live.
+#
+# SAMPLED=1: clients also change between sampled and exact counts. Then the table has estimates, and only crashes, hangs
+# and answers count.
 require "json"
 require "tmpdir"
 require "timeout"
@@ -55,7 +58,8 @@ class Chaos
     @app.go
     @clients.wild if kind == :wild
     sleep [@random.rand(1.0..4.0), @seconds / 4.0].min
-    compare(kind, from, @app.hold)
+    to = @app.hold
+    compare(kind, from, to) unless Routes::SAMPLED
     @app.go
     @rounds[kind] += 1
   rescue App::Gone => e
@@ -85,13 +89,14 @@ class Chaos
     puts "Chaos of #{@seconds} s, SEED=#{@seed}, 50 threads, #{CLIENTS} clients",
          "  #{did[:children]} children ended: #{did[:exact]} compared exactly, #{did[:wrong]} wrong, #{did[:unsure]} may have been paused",
          "  #{did[:threads]} threads, #{did[:loads]} libraries loaded and unloaded",
-         "  ledger against table: #{@rounds[:calm]} calm rounds, #{@rounds[:wild]} wild ones, #{@wrong.size} differences", *@wrong.first(20).map { |w| "    #{w}" },
+         "  ledger against table: #{@rounds[:calm]} calm rounds, #{@rounds[:wild]} wild ones, #{Routes::SAMPLED ? "not compared" : "#{@wrong.size} differences"}",
+         *@wrong.first(20).map { |w| "    #{w}" },
          "  faults of the application: #{@app.faults.size}", *@app.faults.first(20).map { |f| "    #{f}" },
          "  its end: #{status}", "  the tracker said: #{@app.said.size} lines", *@app.said.tally.first(20).map { |line, n| "    #{n} x #{line}" },
-         @tally.to_s
-    bad = [*@wrong, *@app.faults, *@tally.wrong]
+         @tally.to_s, *@tally.wrong.map { |w| "  wrong: #{w}" }
+    bad = [*@wrong, *(Routes::SAMPLED ? @app.faults.grep_v(/NOT OK child: /) : @app.faults), *@tally.wrong]
     bad << "its end: #{status}" unless status&.success?
-    bad << "no child was compared" if did[:exact].zero?
+    bad << "no child was compared" if did[:exact].zero? && !Routes::SAMPLED
     puts bad.empty? ? "All is as it must be." : "Not all is as it must be: #{bad.size} faults."
     bad.empty?
   end

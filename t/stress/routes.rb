@@ -8,6 +8,7 @@ require_relative "../lib/routes"
 
 class Chaos
   class Routes
+    SAMPLED = ENV["SAMPLED"] == "1"
     # pattern => methods
     ALL = MwrapTest::ROUTES.to_h { |r| [r.pattern, r.flags & %w[GET POST]] }.freeze
     # of other files
@@ -57,6 +58,7 @@ class Chaos
       when %r{/(reset|clear)\z} then :reset
       when %r{/(pause|resume)\z} then @random.rand(10).zero? ? :pause : :none
       when %r{/live\z} then :live
+      when %r{/(exact|sampled)\z} then SAMPLED ? :ask : :none
       else :ask
       end
     end

@@ -91,3 +91,13 @@ static void teardown(void)
 	while (kept_n)
 		free(kept[--kept_n]);
 }
+
+/* A second. One that took long puts off the next ones: here all come when they should, also on a busy machine. */
+static void step(void)
+{
+	mw_curves_second(&c, &api, now);
+	if (c.next > now + MW_CURVES_STEP)
+		c.next = now + MW_CURVES_STEP;
+	if (c.choice > now + MW_CURVES_CHOICE_STEP)
+		c.choice = now + MW_CURVES_CHOICE_STEP;
+}

@@ -340,17 +340,17 @@ TEST(no_such_location_and_no_memory)
 
 /* --- the process ---------------------------------------------------------- */
 
-static void no_more(struct mw_buf *b, const struct mw_api *api)
+static void no_more(struct mw_buf *b, void *ctx)
 {
 	(void)b;
-	(void)api;
+	(void)ctx;
 }
 
 static char *stats_json(void)
 {
 	struct mw_buf b = { 0 };
 
-	mw_render_stats_json(&b, &fake_api, -1, NULL, no_more);
+	mw_render_stats_json(&b, &fake_api, -1, NULL, no_more, NULL);
 	mw_buf_add(&b, "", 1);
 	assert_false(b.failed);
 	return b.p;

@@ -12,7 +12,7 @@ static void run(uint32_t to, void (*each)(uint32_t t))
 	for (; now <= to; now++) {
 		if (each)
 			each(now);
-		mw_curves_second(&c, &api, now);
+		step();
 	}
 }
 

@@ -16,7 +16,7 @@ enum { PID = 12 };
 static void path_is(const char *path, const char *rest)
 {
 	const char *got = NULL;
-	bool wants = mw_family_wants(path, PID, &got);
+	bool wants = mw_family_wants(path, PID, false, &got);
 
 	assert_int_equal(wants, !rest);
 	if (rest)

@@ -373,7 +373,8 @@ TEST(figures)
 	process(1, 0);
 	fake_stats = each;
 	fake_stats.generation = 60;
-	fake_stats.records_full = fake_stats.heap_known = true;
+	fake_stats.records_full = fake_stats.heap_known = fake_stats.sampled = true;
+	fake_stats.sample_rate = 4096;
 	process(2, 0);
 	add_up();
 	api->stats(&s);
@@ -383,6 +384,9 @@ TEST(figures)
 	assert_int_equal(s.generation, 70);
 	assert_string_equal(s.life_unit, "gc");
 	assert_true(s.paused && s.records_full && s.heap_known && !s.locations_full && !s.threads_full);
+	assert_true(s.sampled);
+	assert_int_equal(s.sample_rate, 4096);
+	assert_int_equal(s.sampling, 1);
 	assert_int_equal(s.total + s.live, 0);
 	assert_int_equal(s.processes, 2);
 	assert_int_equal(snap->n, 0);

@@ -21,7 +21,7 @@ static void run(uint32_t to)
 		sums[LEAK].bytes = 6400 + now * 64;
 		sums[FALLS].bytes = 64000 - now * 64;
 		sums[LATE].bytes = now < 20 ? 0 : 3200;
-		mw_curves_second(&c, &api, now);
+		step();
 	}
 }
 
@@ -72,7 +72,7 @@ TEST(by_no_more_than_is_live)
 
 		for (uint32_t until = now + 5; now < until; now++) {
 			sums[LATE].bytes = bytes;
-			mw_curves_second(&c, &api, now);
+			step();
 		}
 		s = snapshot();
 		assert_int_equal(mw_grown_read(&g, &c, &api, 0, now), 0);

@@ -176,39 +176,75 @@ TEST(the_ring_forgets_the_oldest)
 
 /* --- which verdict is told --------------------------------------------------------------- */
 
-static bool tells(struct mw_steady *s, enum mw_verdict_kind kind, double now, uint32_t evidence)
-{
-	const struct mw_verdict v = { .kind = kind };
+static struct mw_so_far so_far;
 
-	return mw_steady_tells(s, &v, now, evidence);
+static bool tells(struct mw_steady *s, enum mw_verdict_kind kind, double now)
+{
+	const struct mw_verdict v = { .kind = kind, .growing = mw_verdict_grows(kind) };
+
+	return mw_steady_tells(s, &v, now, &so_far);
 }
 
-TEST(another_kind_waits)
+TEST(another_view_of_the_same_waits_for_three_minutes)
 {
 	struct mw_steady s = { 0 };
 
-	assert_true(tells(&s, MW_VERDICT_GROWS, 0, 1));
-	assert_true(tells(&s, MW_VERDICT_GROWS, 5, 1));
-	assert_false(tells(&s, MW_VERDICT_FLAT, 10, 1));
-	assert_true(tells(&s, MW_VERDICT_GROWS, 15, 1)); /* it came back */
-	assert_false(tells(&s, MW_VERDICT_FLAT, 20, 1));
-	assert_false(tells(&s, MW_VERDICT_STEP, 40, 1)); /* yet another one */
-	assert_false(tells(&s, MW_VERDICT_FLAT, 20 + MW_STEADY_SECONDS - 1, 1));
+	assert_true(tells(&s, MW_VERDICT_FLAT, 100));
+	assert_true(tells(&s, MW_VERDICT_FLAT, 105));
+	assert_false(tells(&s, MW_VERDICT_SAWTOOTH, 110));
+	assert_true(tells(&s, MW_VERDICT_FLAT, 115)); /* it came back */
+	assert_false(tells(&s, MW_VERDICT_SAWTOOTH, 120));
+	assert_false(tells(&s, MW_VERDICT_FALLS, 140)); /* yet another one */
+	so_far.majors++;
+	assert_false(tells(&s, MW_VERDICT_SAWTOOTH, 100 + MW_STEADY_SECONDS - 1));
 	/* the sentence told hasn't been true for as long, also with other kinds in its place */
-	assert_true(tells(&s, MW_VERDICT_FLAT, 20 + MW_STEADY_SECONDS, 1));
+	assert_true(tells(&s, MW_VERDICT_SAWTOOTH, 100 + MW_STEADY_SECONDS));
+	/* three minutes are over, and it differs only now */
+	assert_false(tells(&s, MW_VERDICT_FLAT, 1000));
+	assert_true(tells(&s, MW_VERDICT_FLAT, 1000 + MW_DIFFERS_SECONDS));
+}
+
+TEST(what_is_denied_waits_for_less)
+{
+	struct mw_steady s = { 0 };
+
+	assert_true(tells(&s, MW_VERDICT_FLAT, 0));
+	assert_false(tells(&s, MW_VERDICT_GROWS, 10));
+	assert_true(tells(&s, MW_VERDICT_GROWS, 10 + MW_DIFFERS_SECONDS));
+	assert_false(tells(&s, MW_VERDICT_FLAT, 100));
+	so_far.majors++;
+	assert_true(tells(&s, MW_VERDICT_FLAT, 105)); /* a collection has freed it */
+	so_far.majors++;
+	assert_false(tells(&s, MW_VERDICT_FALLS, 110));
+}
+
+TEST(the_end_of_a_start_is_told_soon)
+{
+	struct mw_steady s = { 0 };
+
+	assert_true(tells(&s, MW_VERDICT_WARMING, 30));
+	assert_false(tells(&s, MW_VERDICT_FILLED, 40));
+	assert_true(tells(&s, MW_VERDICT_WARMING, 45));
+	assert_false(tells(&s, MW_VERDICT_FILLED, 50));
+	assert_true(tells(&s, MW_VERDICT_FILLED, 50 + MW_STARTED_SECONDS));
+	assert_false(tells(&s, MW_VERDICT_FALLS, 50 + 2 * MW_STARTED_SECONDS));
 }
 
 TEST(what_cant_wait)
 {
 	struct mw_steady s = { 0 };
 
-	assert_true(tells(&s, MW_VERDICT_FLAT, 0, 1));
-	assert_true(tells(&s, MW_VERDICT_EXPLODES, 1, 1));
-	assert_true(tells(&s, MW_VERDICT_FLAT, 2, 1));
-	assert_true(tells(&s, MW_VERDICT_UNCOLLECTED, 3, 2)); /* new evidence */
-	assert_true(tells(&s, MW_VERDICT_PAUSED, 4, 2));
-	assert_true(tells(&s, MW_VERDICT_WARMING, 5, 2));
-	assert_true(tells(&s, MW_VERDICT_GROWS, 6, 2));
+	assert_true(tells(&s, MW_VERDICT_WATCHING, 0));
+	assert_true(tells(&s, MW_VERDICT_FLAT, 1));
+	assert_true(tells(&s, MW_VERDICT_EXPLODES, 2));
+	assert_true(tells(&s, MW_VERDICT_FLAT, 3));
+	so_far.proofs++;
+	assert_true(tells(&s, MW_VERDICT_UNCOLLECTED, 4));
+	assert_true(tells(&s, MW_VERDICT_PAUSED, 5));
+	assert_true(tells(&s, MW_VERDICT_WARMING, 6));
+	so_far.events++;
+	assert_true(tells(&s, MW_VERDICT_FLAT, 7));
+	assert_false(tells(&s, MW_VERDICT_SAWTOOTH, 8));
 }
 
 /* A line that grew by 10 KB a second for 400 s, and after that by so much. Is the accusation taken back at once? */

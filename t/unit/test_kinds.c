@@ -279,9 +279,9 @@ static void make(void)
 	r->id = 3, r->live_bytes = 70, r->live = 1, r->allocations = 1, r->growth = 70;
 	r = fake_row(MW_KIND_NATIVE, 30, "/usr/lib/libx.so.1(f+0x1) [0x7f]");
 	r->id = 4, r->file_len = 18, r->live_bytes = 30, r->live = 1, r->allocations = 1, r->growth = 30;
-	stacked[0] = (struct mw_stacked){ 1, 0, 2, 600, 6, 600, 6, 600, 6, 6, 0, 0, 0, 0, 0 };
-	stacked[1] = (struct mw_stacked){ 1, 2, 2, 200, 2, 200, 2, 200, 2, 2, 0, 0, 0, 0, 0 };
-	stacked[2] = (struct mw_stacked){ 2, 2, 2, 500, 5, 0, 0, 500, 5, 0, 0, 0, 0, 0, 0 };
+	stacked[0] = (struct mw_stacked){ 1, 0, 2, 600, 6, 600, 6, 600, 6, 6, 0, 0, 0, 0, 0, 0 };
+	stacked[1] = (struct mw_stacked){ 1, 2, 2, 200, 2, 200, 2, 200, 2, 2, 0, 0, 0, 0, 0, 0 };
+	stacked[2] = (struct mw_stacked){ 2, 2, 2, 500, 5, 0, 0, 500, 5, 0, 0, 0, 0, 0, 0, 0 };
 	fake_stacks = (struct mw_stacks){
 		.n = 3,
 		.n_frames = 4,

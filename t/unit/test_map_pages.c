@@ -99,7 +99,8 @@ TEST(huge)
 	assert_int_equal(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
 	p = huge_page(&at);
 	read_only = at + HUGE;
-	assert_int_equal(*(volatile char *)read_only, 0); /* the huge page of zeros is nobody's memory */
+	/* the huge page of zeros is nobody's memory; some kernels give a page of its own here instead */
+	assert_int_equal(*(volatile char *)read_only, 0);
 	block(at, 100, 1);
 	truth = huge_by_smaps();
 	m = map();
@@ -118,7 +119,11 @@ TEST(huge)
 	assert_int_equal(flags_of(m, at + HUGE - page), MW_MAP_IS_HUGE);
 	assert_int_equal(state_of(m, at), MW_MAP_IS_USED + 100 * MW_MAP_IS_FILL / page);
 	assert_int_equal(state_of(m, at + page), MW_MAP_IS_EMPTY);
-	assert_int_equal(mw_map_cell_of(m, read_only) < 0 ? 0 : state_of(m, read_only), MW_MAP_IS_ABSENT);
+	if (truth == HUGE)
+		assert_int_equal(mw_map_cell_of(m, read_only) < 0 ? 0 : state_of(m, read_only),
+				 MW_MAP_IS_ABSENT);
+	else
+		assert_int_equal(flags_of(m, read_only), MW_MAP_IS_HUGE);
 	mw_map_free(m);
 	/* once a page of it is given back, the others are pages of their own, and khugepaged leaves them so */
 	madvise((void *)at, 3 * HUGE, MADV_NOHUGEPAGE);

@@ -419,6 +419,13 @@ TEST(many_mappings)
 
 #define ROOM ((size_t)MW_MAP_LEAVES << MW_MAP_LEAF) /* pages */
 
+/* Pages of the leaves that the process itself takes. A kernel may make pages all over a shadow that is only read. */
+#ifdef __SANITIZE_ADDRESS__
+#define OWN (ROOM / 4)
+#else
+#define OWN ((size_t)10000)
+#endif
+
 static struct mw_map *made_up_map(size_t run, size_t gap)
 {
 	long before = status("VmRSS:"), took;
@@ -446,8 +453,9 @@ TEST(more_than_there_is_room_for)
 	made_up.start = (uintptr_t)p;
 	made_up.end = (uintptr_t)p + all;
 	m = made_up_map(piece, all);
-	assert_in_range(m->left_out, piece - ROOM * page, piece + piece / 40 - ROOM * page);
-	assert_in_range(mw_map_seen(m), (ROOM - 10000) * page, (ROOM + 100000) * page);
+	/* with what the process itself has */
+	assert_in_range(m->left_out + mw_map_seen(m), piece, piece + piece / 20);
+	assert_in_range(mw_map_seen(m), (ROOM - OWN) * page, (ROOM + 100000) * page);
 	assert_int_equal(m->undrawn, 0);
 	mw_map_free(m);
 	/* each of its pages has a leaf and a row of its own */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Metrics: labels whatever a location holds, what is left over, what isn't there. t/metrics.t: the forms. */
-/* uses: src/server/report/metrics.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/rss.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
+/* uses: src/server/report/metrics.c src/server/history/limit.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/rss.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
 #include "unit.h"
 #include "../../src/server/report/metrics.h"
 #include "fake_api.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parser of $MWRAP: what it takes, what it refuses, and with which words. */
-/* uses: src/shared/options/options.c src/shared/options/keys.c src/shared/options/values.c src/shared/options/address.c */
+/* uses: src/shared/options/options.c src/shared/options/keys.c src/shared/options/near.c src/shared/options/values.c src/shared/options/address.c */
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -98,7 +98,6 @@ TEST(unknown_options)
 {
 	char many[2001];
 
-	unknown("sokcet:/x", "sokcet");
 	unknown("1", "1");
 	unknown("sock\x1b[2J\n\xff:x", "sock?[2J??");
 	refused(":x", "\":x\": the name of an option is missing: write KEY:VALUE");
@@ -112,6 +111,41 @@ TEST(unknown_options)
 	assert_non_null(strstr(err, ", children"));
 }
 
+TEST(did_you_mean)
+{
+	refused("sokcet:/x", "\"sokcet\": unknown option: did you mean socket?");
+	refused("sockt:/x", "\"sockt\": unknown option: did you mean socket?");
+	refused("dump_fromat:tsv", "\"dump_fromat\": unknown option: did you mean dump_format?");
+	refused("socket_dri:/x", "\"socket_dri\": unknown option: did you mean socket_dir?");
+	refused("bt_:1", "\"bt_\": unknown option: did you mean bt?");
+	/* two slips in four letters are another word, and so is a name that is too long to be one */
+	unknown("bits:1", "bits");
+	unknown("socketsocketsocketsocket:/x", "socketsocketsocketsocket");
+}
+
+TEST(forms_that_were_meant)
+{
+	refused("/tmp/mw.sock", "\"/tmp/mw.sock\": names no option: write socket:/tmp/mw.sock");
+	refused("127.0.0.1:80", "\"127.0.0.1:80\": names no option: write listen:127.0.0.1:80");
+	refused("[::1]:80", "\"[::1]:80\": names no option: write listen:[::1]:80");
+	refused("socket=/tmp/mw.sock", "\"socket=/tmp/mw.sock\": has no colon: write socket:/tmp/mw.sock");
+	refused("socket:/a;stacks:off",
+		"socket: \"/a;stacks:off\" has a semicolon before an option: write a comma there");
+	refused("bt:1; stacks:off",
+		"bt: \"1; stacks:off\" has a semicolon before an option: write a comma there");
+	right("socket:/a;b");
+	assert_string_equal(o.socket, "/a;b");
+}
+
+TEST(blanks_before_an_option)
+{
+	right(" read_only:1, \tsocket:/a b , ,bt:2");
+	assert_true(o.read_only);
+	assert_string_equal(o.socket, "/a b ");
+	assert_int_equal(o.bt, 2);
+	refused("dump_min: 1", "dump_min: \" 1\" is not a number of bytes: write digits only, below 2^64");
+}
+
 TEST(missing_and_twice)
 {
 	refused("socket", "socket: the value is missing");
@@ -121,6 +155,29 @@ TEST(missing_and_twice)
 	refused("socket:/a,socket:/b", "socket: given twice");
 	assert_string_equal(o.socket, "/a");
 	refused("dump_min:1,dump_min:1", "dump_min: given twice");
+}
+
+TEST(labels)
+{
+	assert_true(parse(""));
+	assert_int_equal(o.labels_n, 0);
+	assert_true(parse("label:version=1.2,label:_a9=x=y\\,z"));
+	assert_int_equal(o.labels_n, 2);
+	assert_string_equal(o.labels[0], "version=1.2");
+	assert_string_equal(o.labels[1], "_a9=x=y,z");
+	refused("label:version", "label: \"version\" is no label: write NAME=VALUE, as in version=1.2");
+	refused("label:version=", "label: \"version=\" is no label: write NAME=VALUE, as in version=1.2");
+	refused("label:9a=1", "label: \"9a=1\" is no label: write NAME=VALUE, as in version=1.2");
+	refused("label:a-b=1", "label: \"a-b=1\" is no label: write NAME=VALUE, as in version=1.2");
+	refused("label:__name__=1", "label: \"__name__=1\" has a name that is taken: write another one");
+	refused("label:process=1", "label: \"process=1\" has a name that is taken: write another one");
+	refused("label:a=1,label:a=2",
+		"label: \"a=2\" has a name that was given before: write another one");
+	assert_int_equal(o.labels_n, 1);
+	assert_true(parse("label:a=1,label:ab=2"));
+	refused("label:a=1,label:b=1,label:c=1,label:d=1,label:e=1,label:f=1,label:g=1,label:h=1,label:i=1",
+		"label: \"i=1\" is one too many: 8 at most");
+	assert_int_equal(o.labels_n, 8);
 }
 
 TEST(dump_heap)
@@ -507,4 +564,48 @@ TEST(any_text)
 		done++;
 	}
 	assert_int_equal(done, 46656);
+}
+
+TEST(reports)
+{
+	static const char *const wrong[] = { "0%", "100%", "%", "9x%", "1500q", "grow", "-5m", "090%" };
+
+	right("report_dir:/var/mwrap,report_at:90%,report_at:1500m,report_at:growth,report_at:exit");
+	assert_int_equal(o.report_at_n, 4);
+	assert_int_equal(o.report_at[0].cause, MW_REPORT_SHARE);
+	assert_int_equal(o.report_at[0].value, 90);
+	assert_int_equal(o.report_at[1].cause, MW_REPORT_RSS);
+	assert_int_equal(o.report_at[1].value, UINT64_C(1500) << 20);
+	assert_int_equal(o.report_at[2].cause, MW_REPORT_GROWTH);
+	assert_int_equal(o.report_at[3].cause, MW_REPORT_EXIT);
+	assert_int_equal(o.report_every, 600);
+	assert_int_equal(o.report_keep, 5);
+	assert_int_equal(o.report_max, 64 << 20);
+	assert_true(mw_options_need_server(&o));
+	right("report_dir:/var/mwrap");
+	assert_int_equal(o.report_at_n, 3);
+	assert_string_equal(o.report_at[0].text, "90%");
+	assert_int_equal(o.report_at[2].cause, MW_REPORT_OOM);
+	right("report_dir:/v,report_every:60,report_keep:9,report_max:1g,report_command:/bin/up");
+	assert_int_equal(o.report_every, 60);
+	assert_int_equal(o.report_keep, 9);
+	assert_int_equal(o.report_max, 1 << 30);
+	assert_string_equal(o.report_command, "/bin/up");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		refused_value(
+			"report_dir:/v,", "report_at", wrong[i],
+			"is not a moment: write a share of the limit (90%), RSS (1500m), growth, oom or exit");
+	refused("report_dir:/v,report_at:1%,report_at:2%,report_at:3%,report_at:4%,report_at:5%,report_at:6%,"
+		"report_at:7%,report_at:8%,report_at:9%",
+		"report_at: \"9%\" is one too many: 8 at most");
+	refused_value("report_dir:/v,", "report_command", "up",
+		      "is not an absolute path: the program's directory is missing");
+	right("report_dir:stderr,report_at:exit");
+	refused("report_dir:stdout,report_command:/bin/up",
+		"report_command: a line has no path: name a directory by report_dir");
+	refused("report_at:90%", "report_at: report_dir is missing: add report_dir:DIRECTORY");
+	assert_int_equal(o.report_at_n, 0);
+	refused("report_command:/bin/up",
+		"report_command: report_dir is missing: add report_dir:DIRECTORY");
+	assert_null(o.report_command);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options of the server: addresses, sockets' modes and groups, token files, and how long a path may be. */
-/* uses: src/shared/options/options.c src/shared/options/keys.c src/shared/options/values.c src/shared/options/address.c */
+/* uses: src/shared/options/options.c src/shared/options/keys.c src/shared/options/near.c src/shared/options/values.c src/shared/options/address.c */
 #include <limits.h>
 
 #include "unit.h"

@@ -278,7 +278,8 @@ TEST(this_process)
 	assert_true(mw_smaps_read_fd(&before, fd, NULL));
 	memset(p, 1, step);
 	assert_true(mw_smaps_read_fd(&m, fd, NULL));
-	assert_true(m.anon - before.anon >= step && m.anon - before.anon < step + 2 * MB);
+	/* AddressSanitizer reads an eighth as much beside it; some kernels make pages of their own of that */
+	assert_true(m.anon - before.anon >= step && m.anon - before.anon < step + step / 8 + 2 * MB);
 	assert_true(mw_rss_read(statm, &rss));
 	assert_true(in_file("VmRSS:", &rss_kb));
 	sum = m.files + m.arenas + m.stacks + m.anon;

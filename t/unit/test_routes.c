@@ -116,13 +116,17 @@ TEST(test_several_have_a_short_id)
 TEST(test_overruns)
 {
 	assert_int_equal(ask("GET", "/overruns", NULL, "/m", MW_PEER_RACK), 200);
-	assert_true(has("No block was found written past its end."));
+	assert_true(has("No block was found written past its end, or freed with a wrong size."));
 	assert_true(has("href=\"/m/overruns.tsv\""));
 	assert_false(has("{{"));
 	fake_rows[0].overruns = 2;
 	fake_rows[0].overrun_size = 24;
 	fake_rows[1].overruns = 1234;
 	fake_rows[1].overrun_size = 5000;
+	fake_rows[1].wrong_sizes = 3;
+	fake_rows[1].asked_size = 48;
+	fake_rows[1].given_size = 16;
+	fake_stats.wrong_sizes = 3;
 	fake_rows[2].overruns = 2;
 	fake_rows[2].overrun_size = 1;
 	fake_stats.overruns = 1238;
@@ -130,23 +134,31 @@ TEST(test_overruns)
 	fake_stats.unknown_frees = UINT64_MAX;
 	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
 	assert_true(has("<a href=\"/m/overruns\">1,238 blocks were written past the end</a>"));
+	assert_true(has("<a href=\"/m/overruns\">3 blocks were freed with a wrong size</a>"));
 	ask("GET", "/overruns", NULL, "/m", MW_PEER_RACK);
 	assert_true(has("1,238 blocks"));
 	assert_true(has("7 frees of a block"));
 	assert_true(has("18,446,744,073,709,551,615 of one"));
 	assert_true(has(
 		"<td class=\"num\">1,234</td><td class=\"num\"><span class=\"amount\" title=\"5,000 bytes\">"
-		"4.88\xc2\xa0KB</span></td><td class=\"location\"><a href=\"/m/at/%2Fsrv%2F%3Cevil%3E%26.rb%3A2\">"
+		"4.88\xc2\xa0KB</span></td><td class=\"num\">3</td><td class=\"num\"><span class=\"amount\" title=\"48 bytes\">"
+		"48\xc2\xa0"
+		"B</span></td><td class=\"num\"><span class=\"amount\" title=\"16 bytes\">16\xc2\xa0"
+		"B</span></td>"
+		"<td class=\"location\"><a href=\"/m/at/%2Fsrv%2F%3Cevil%3E%26.rb%3A2\">"
 		"/<wbr>srv/<wbr>&lt;evil&gt;&amp;.rb:2</a></td>"));
 	ask("GET", "/overruns.tsv", NULL, "", MW_PEER_UNIX);
 	mw_buf_add(&res.body, "", 1);
 	/* most first, ties by location */
-	assert_string_equal(res.body.p, "count\tlast_size\tlocation\n1234\t5000\t/srv/<evil>&.rb:2\n"
-					"2\t24\t/srv/a.rb:1\n2\t1\t/srv/\xef\xbf\xbd\\t\\n\".rb:3\n");
+	assert_string_equal(res.body.p,
+			    "count\tlast_size\twrong_sizes\tasked_size\tgiven_size\tlocation\n"
+			    "1234\t5000\t3\t48\t16\t/srv/<evil>&.rb:2\n"
+			    "2\t24\t0\t0\t0\t/srv/a.rb:1\n2\t1\t0\t0\t0\t/srv/\xef\xbf\xbd\\t\\n\".rb:3\n");
 	ask("GET", "/overruns", "format=json", "", MW_PEER_UNIX);
 	assert_string_equal(res.content_type, "application/json; charset=utf-8");
 	assert_true(has("\"overruns\":1238,\n\"double_frees\":7,\n\"unknown_frees\":18446744073709551615,\n"
-			"\"rows\":[\n{\"count\":1234,\"last_size\":5000,\"location\":\"/srv/"));
+			"\"wrong_sizes\":3,\n\"rows\":[\n{\"count\":1234,\"last_size\":5000,\"wrong_sizes\":3,"
+			"\"asked_size\":48,\"given_size\":16,\"location\":\"/srv/"));
 	assert_int_equal(ask("GET", "/overruns.txt", NULL, "", MW_PEER_UNIX), 404);
 	assert_int_equal(ask("GET", "/overruns", "format=txt", "", MW_PEER_UNIX), 400);
 	assert_int_equal(ask("POST", "/overruns", NULL, "", MW_PEER_UNIX), 405);
@@ -375,7 +387,7 @@ TEST(test_home_and_table)
 	assert_true(has("<main>\n<h1>Growing locations</h1>\n<ul class=\"facts\">"));
 	assert_true(has("<form class=\"filter\""));
 	assert_true(has("<p class=\"exports\">All rows as "));
-	assert_false(has("class=\"pager\""));
+	assert_true(has("rel=\"next\" href=\"/each/0?sort=growth&amp;limit=50&amp;offset=50\""));
 	ask("GET", "/each/0", "limit=20", "", MW_PEER_UNIX);
 	assert_true(has("class=\"pager\""));
 }

@@ -280,6 +280,7 @@ static void ask(struct shape *s, double lasts)
 		(!s->never[0] || !strstr(sentence, s->never)) &&
 		(!s->at[0] || (v.n && v.locations[0].len == strlen(s->at) &&
 			       !strncmp(v.locations[0].location, s->at, strlen(s->at))));
+	right = right && !(v.growers_n && !strncmp(sentence, "Nothing grows", 13));
 	plain(json, sizeof(json), mw_verdict_json, &v);
 	snprintf(member, sizeof(member),
 		 strcmp(s->rate_of, "null") ? "\"rate_of\":\"%s\"," : "\"rate_of\":%s,", s->rate_of);

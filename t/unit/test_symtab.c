@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of functions that a file doesn't export, by its own table of symbols. */
-/* uses: src/tracker/table/symtab.c src/tracker/table/exported.c src/shared/sys/maps.c src/tracker/base/arena.c src/shared/sys/log.c */
+/* uses: src/tracker/table/symtab.c src/tracker/table/elf_file.c src/tracker/table/debug_file.c src/tracker/table/exported.c src/shared/sys/maps.c src/tracker/base/arena.c src/shared/sys/log.c */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -11,6 +11,7 @@
 
 #include "unit.h"
 #include "../../src/tracker/table/symtab.h"
+#include "../../src/tracker/table/debug_file.h"
 
 static struct mw_symtabs t;
 static struct mw_name name;
@@ -63,6 +64,7 @@ TEST(a_stripped_library)
 	/* one that no sanitizer has its own of */
 	uintptr_t at = (uintptr_t)gnu_get_libc_version;
 
+	mw_debug_folder = "/dev/null"; /* this machine may have the C library's symbols */
 	assert_null(found(map_of((const void *)at), at + 1));
 	assert_string_equal(found(map_of((const void *)not_exported), (uintptr_t)not_exported),
 			    "not_exported");
@@ -119,6 +121,91 @@ TEST(another_file)
 	assert_non_null(there);
 	there[3] ^= 1;
 	assert_null(name_in_copy(size));
+	free(bytes);
+}
+
+/* --- a separate file with the symbols ------------------------------------------------------ */
+
+static char folder[] = "/tmp/mw-debug-XXXXXX", debug_path[128];
+
+static void write_debug_file(size_t n)
+{
+	FILE *f = fopen(debug_path, "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Makes the folders on the way to the file of this very program's build ID. */
+static char *make_debug_folder(void)
+{
+	static const char before[] = "\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU"; /* and a NUL */
+	const unsigned char *id = memmem(bytes, size, before, sizeof(before));
+	int n;
+
+	assert_non_null(id);
+	id += sizeof(before);
+	assert_non_null(mkdtemp(folder));
+	mw_debug_folder = folder;
+	n = snprintf(debug_path, sizeof(debug_path), "%s/.build-id", folder);
+	assert_int_equal(mkdir(debug_path, 0700), 0);
+	n += snprintf(debug_path + n, sizeof(debug_path) - (size_t)n, "/%02x", id[0]);
+	assert_int_equal(mkdir(debug_path, 0700), 0);
+	n += snprintf(debug_path + n, sizeof(debug_path) - (size_t)n, "/");
+	for (int i = 1; i < 20; i++)
+		n += snprintf(debug_path + n, sizeof(debug_path) - (size_t)n, "%02x", id[i]);
+	(void)snprintf(debug_path + n, sizeof(debug_path) - (size_t)n, ".debug");
+	return bytes + (id - (const unsigned char *)bytes);
+}
+
+static void remove_debug_folder(void)
+{
+	unlink(debug_path);
+	for (int i = 0; i < 2; i++) {
+		*strrchr(debug_path, '/') = '\0';
+		rmdir(debug_path);
+	}
+	rmdir(folder);
+	mw_debug_folder = "/dev/null";
+}
+
+/* As strip does it: the file has no table of symbols any more. */
+static void strip_copy(void)
+{
+	ElfW(Ehdr) e;
+
+	memcpy(&e, bytes, sizeof(e));
+	for (unsigned i = 0; i < e.e_shnum; i++) {
+		char *at = bytes + e.e_shoff + i * sizeof(ElfW(Shdr));
+		ElfW(Shdr) s;
+
+		memcpy(&s, at, sizeof(s));
+		if (s.sh_type == SHT_SYMTAB)
+			s.sh_type = SHT_NULL;
+		memcpy(at, &s, sizeof(s));
+	}
+}
+
+TEST(a_separate_file_has_the_names)
+{
+	char *id;
+
+	copy_begin();
+	id = make_debug_folder();
+	write_debug_file(size);
+	strip_copy();
+	assert_string_equal(name_in_copy(size), "not_exported");
+	/* too short, and that of another build */
+	write_debug_file(size / 2);
+	assert_null(name_in_copy(size));
+	id[19] ^= 1;
+	write_debug_file(size);
+	id[19] ^= 1;
+	assert_null(name_in_copy(size));
+	unlink(debug_path);
+	assert_null(name_in_copy(size));
+	remove_debug_folder();
 	free(bytes);
 }
 

@@ -316,11 +316,11 @@ static int with(const char *from, const char *to)
 TEST(other_versions)
 {
 	make_text();
-	assert_int_equal(with("table 8\n", "table 8\n"), 0);
-	assert_int_equal(with("table 8\n", "table 1\n"), -1);
-	assert_int_equal(with("table 8\n", "table 80\n"), -1);
-	assert_int_equal(with("table 8\n", "table \n"), -1);
-	assert_int_equal(with("table 8\n", "table 8\r\n"), -1);
+	assert_int_equal(with("table 10\n", "table 10\n"), 0);
+	assert_int_equal(with("table 10\n", "table 1\n"), -1);
+	assert_int_equal(with("table 10\n", "table 100\n"), -1);
+	assert_int_equal(with("table 10\n", "table \n"), -1);
+	assert_int_equal(with("table 10\n", "table 10\r\n"), -1);
 	assert_int_equal(with("mwrap", "MWRAP"), -1);
 	assert_int_equal(read_n("", 0), -1);
 	nothing_is_left();
@@ -467,8 +467,8 @@ TEST(random_texts)
 
 	for (int round = 0; round < 30000; round++) {
 		b.n = 0;
-		mw_buf_str(&b, "mwrap table 8\n");
-		for (int i = 0; i < 35; i++)
+		mw_buf_str(&b, "mwrap table 10\n");
+		for (int i = 0; i < 37; i++)
 			mw_buf_str(&b, "1\t");
 		mw_buf_str(&b, "\n");
 		for (unsigned i = (unsigned)rand_r(&seed) % 12; i; i--) {

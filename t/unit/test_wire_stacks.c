@@ -47,11 +47,11 @@ static void make(void)
 	fake_row(MW_KIND_RUBY, 6000, "/a.rb:3")->id = 9;
 	fake_row(MW_KIND_RUBY, 5000, "/a.rb:4")->id = 7;
 	stacked[0] = (struct mw_stacked){ 7, 0, 4,     1000.4, 10.25, 500.6, 0.001, 1000.4,
-					  3, 2, 250.6, 1,      80.6,  3200,  5 };
+					  3, 2, 250.6, 1,      80.6,  3200,  5,     5 };
 	stacked[1] = (struct mw_stacked){ 7,          4, 1, 1e300, 0.0 / 0.0, -5, 0, 1e300,
-					  UINT32_MAX, 0, 0, 0,     0,         0,  0 };
-	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0, 0, 0, 0 };
-	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0, 0, 0, 0 };
+					  UINT32_MAX, 0, 0, 0,     0,         0,  0, 0 };
+	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0, 0, 0, 0, 0 };
+	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0, 0, 0, 0, 0 };
 	fake_stacks = (struct mw_stacks){
 		.n = 4, .n_frames = 6, .n_chain = 5, .v = stacked, .frames = frames, .chain = chain, .rate = 65536
 	};
@@ -97,6 +97,8 @@ TEST(stacks_arrive)
 	assert_true(w.stacks[0].born_bytes == 251 && w.stacks[0].born_samples == 1);
 	assert_true(w.stacks[0].objects == 81 && w.stacks[0].object_bytes == 3200 &&
 		    w.stacks[0].object_samples == 5);
+	assert_int_equal(w.stacks[0].label, 5); /* a frame's number, plus 1 */
+	assert_int_equal(w.stacks[1].label, 0);
 	assert_false(w.grown);
 	assert_true(w.stacks[1].bytes == 1e18 && w.stacks[1].blocks == 0 && w.stacks[1].live_bytes == 0);
 	assert_true(w.stacks[1].samples == UINT32_MAX);
@@ -173,7 +175,8 @@ static void sound(void)
 	for (size_t i = 0; i < w.stacks_n; i++) {
 		const struct mw_stacked *s = &w.stacks[i];
 
-		assert_true(s->id < w.n && s->depth && s->first + (size_t)s->depth <= w.chain_n);
+		assert_true(s->id < w.n && (s->depth || s->label) && s->label <= w.frames_n &&
+			    s->first + (size_t)s->depth <= w.chain_n);
 		for (uint32_t k = 0; k < s->depth; k++)
 			assert_true(w.chain[s->first + k] < w.frames_n);
 	}
@@ -246,21 +249,22 @@ TEST(wrong_lines)
 		"=a\n@0\t1\t0\t1\t\n",                 /* a text that there isn't */
 		"=a\tb\n",        /* two fields */
 		"=a\n@0\t1\t0\t0\t0\t\n",              /* one field too many */
-		"#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t\n",   /* of frames that come later */
-		"#3\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t\n",      /* of a row that there isn't */
-		"=a\n@0\t1\t0\t0\t\n#3\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t\n", /* no frame */
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t1\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t4294967296\t1\t0\t0\t0\t0\t0\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t-1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0",
+		"#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0\t\n",   /* of frames that come later */
+		"#3\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t\n",      /* of a row that there isn't */
+		"=a\n@0\t1\t0\t0\t\n#3\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t\n", /* no frame, nor a label */
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t2\t0\t\n", /* a label that there isn't */
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t1\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t4294967296\t1\t0\t0\t0\t0\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t-1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0\t0",
 		"~1\n",
 		"~\t\n",
 		"~1\t1\t\n",
 		"~9223372036854775808\t\n",
 	};
 	static const char right[] =
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0\t\n~-9223372036854775808\t\n";
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t0\t0\t0\t0\t\n~-9223372036854775808\t\n";
 	size_t table;
 
 	make();
@@ -289,8 +293,8 @@ TEST(merged_by_texts)
 		{ .name = "keep", .file = "/a\t\n.rb", .line = 4, .kind = MW_KIND_RUBY },
 		{ .name = "new", .file = "", .kind = MW_KIND_NATIVE },
 	};
-	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 100, 4, 1, 20, 1, 0, 0, 0 },
-					    { 1, 1, 2, 300, 3, 50, 1, 300, 4, 1, 0, 0, 0, 0, 0 } };
+	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 100, 4, 1, 20, 1, 0, 0, 0, 0 },
+					    { 1, 1, 2, 300, 3, 50, 1, 300, 4, 1, 0, 0, 0, 0, 0, 0 } };
 	struct mw_part parts[2] = { { .wire = &w }, { .wire = &other } };
 	const struct mw_api *api;
 	struct mw_snapshot *table;
@@ -317,7 +321,7 @@ TEST(merged_by_texts)
 	s = api->stacks(0, 0);
 	assert_non_null(s);
 	assert_true(s->rate == 131072);
-	assert_int_equal(s->n_frames, 6); /* one is in both */
+	assert_int_equal(s->n_frames, 7); /* one is in both; number 0 is none of theirs */
 	assert_int_equal(s->n, 4);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct mw_stacked_frame *inner = &s->frames[s->chain[s->v[i].first]];

@@ -89,3 +89,55 @@ TEST(no_proof)
 	say(sentence, sizeof(sentence), &s.v);
 	assert_non_null(strstr(sentence, ". No proof says what is kept: proofs are off."));
 }
+
+/* A label is told if it has most of the bytes for sure, and never by fewer than 30 samples. */
+TEST(labels_by_their_error)
+{
+	static const struct {
+		double share;
+		uint32_t samples;
+		const char *says; /* NULL: nothing */
+	} cases[] = {
+		{ 0.88, 400, "; the line's memory is for POST /orders, 88 % (\xc2\xb1 3)." },
+		{ 0.88, 30, "; the line's memory is for POST /orders, 88 % (\xc2\xb1 13)." },
+		{ 1, 30, "; the line's memory is for POST /orders, all (\xc2\xb1 8)." },
+		{ 0.88, 29, NULL },
+		{ 0.65, 30, NULL }, /* 48 to 82 % */
+		{ 0.65, 400, "; the line's memory is for POST /orders, 65 % (\xc2\xb1 5)." },
+		{ 0.49, 100000, NULL },
+	};
+	struct spread s;
+	char sentence[600];
+
+	draw(&s);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		mw_verdict_label(&s.v, "POST /orders", cases[i].share, cases[i].samples);
+		say(sentence, sizeof(sentence), &s.v);
+		if (cases[i].says)
+			assert_non_null(strstr(sentence, cases[i].says));
+		else
+			assert_null(strstr(sentence, "POST"));
+	}
+}
+
+/* The file or gem whose lines grow together is told as the sentence names it, and only then. */
+TEST(what_grows_together)
+{
+	struct spread s;
+	char sentence[600], name[60];
+	int told = 0;
+
+	for (int i = 0; i < 2000; i++) {
+		const struct mw_verdict_spread *of;
+
+		draw(&s);
+		if (i % 2) /* one line has most of it */
+			s.v.locations[0].share = 0.6;
+		of = mw_verdict_together(&s.v);
+		say(sentence, sizeof(sentence), &s.v);
+		snprintf(name, sizeof(name), " of that in %s, on 2 lines", strrchr(s.file, '/') + 1);
+		assert_true(!of == !strstr(sentence, name));
+		told += of != NULL;
+	}
+	assert_int_equal(told, 1000);
+}

@@ -12,11 +12,13 @@ import { TreeMap } from "./map.js";
 import { One } from "./one.js";
 import { Controls } from "./controls.js";
 import { Toolbar } from "./toolbar.js";
+import { stay } from "./stay.js";
 import { Status } from "./status.js";
 import { Asks } from "./asks.js";
 import { Mark } from "./mark.js";
 import { Generations } from "./generations.js";
-import { parseState, formatState, span, asked } from "./state.js";
+import { Address } from "./address.js";
+import { span, asked } from "./state.js";
 import { shown, COLUMNS } from "./columns.js";
 import { follow } from "./server.js";
 import { tsv, save } from "./save.js";
@@ -31,7 +33,8 @@ const FIRST = 200; // ms that the table waits for the server's curves at most: i
 
 export class App {
 	constructor() {
-		this.state = parseState(location.hash);
+		this.address = new Address();
+		this.state = this.address.read();
 		this.rows = new Rows();
 		this.view = new View(this.rows);
 		this.history = new History();
@@ -58,8 +61,7 @@ export class App {
 			changed: () => this.asks.again("history", "verdict") });
 		this.toolbar = new Toolbar({ set: (change, replace) => this.set(change, replace), down: () => this.table.focus() });
 		this.table = new Table({ sort: (c) => this.sort(c), open: (slot) => this.open(slot), draw });
-		this.map = new TreeMap({ zoom: (zoom) => this.set({ zoom }), open: (at) => this.set({ at }), draw: () => this.ask({}),
-			pathOf: (slot) => [this.rows.name(slot, "gem"), this.rows.name(slot, "file")] });
+		this.map = new TreeMap({ zoom: (zoom) => this.set({ zoom }), open: (at) => this.set({ at }), draw: () => this.ask({}) });
 		this.one = new One({ back: () => this.set({ at: null }), draw: () => this.ask({}) });
 		this.status = new Status();
 		this.browse = el("section", { class: "browse", "aria-label": "Locations" }, this.toolbar.root, this.table.root, this.map.root);
@@ -82,8 +84,10 @@ export class App {
 		this.status.attach(document.querySelector("header"), this.controls.root);
 		new Switcher(() => this.hello?.pid).attach(document.querySelector("header"));
 		pageKeys();
-		addEventListener("hashchange", () => this.take(parseState(location.hash)));
+		for (const event of ["popstate", "hashchange"])
+			addEventListener(event, () => this.take(this.address.read()));
 		addEventListener("keydown", (e) => this.press(e));
+		stay(() => this.away, (text) => this.controls.say(text));
 		this.table.body.addEventListener("pointermove", () => { this.pointedAt = performance.now(); }, { passive: true });
 		this.table.body.addEventListener("pointerleave", () => { this.pointedAt = -Infinity; });
 		this.stream = follow({
@@ -171,6 +175,7 @@ export class App {
 	another() {
 		this.rows.clear();
 		this.rows.takeCurves(null);
+		this.rows.learn(null);
 		this.rows.kinds.clear();
 		Object.assign(this.history, new History());
 		this.generations = new Generations();
@@ -212,7 +217,7 @@ export class App {
 			this.settle();
 		} else {
 			this.verdict = json;
-			this.rows.mention(json.at);
+			this.rows.learn(json);
 			this.refusal = null;
 			this.history.learn(json);
 		}
@@ -240,12 +245,9 @@ export class App {
 	set(change, replace) {
 		const before = this.state;
 		this.state = { ...before, ...change };
-		const url = location.pathname + location.search + formatState(this.state);
-		clearTimeout(this.later);
-		if (replace) // not at every keystroke: browsers count these
-			this.later = setTimeout(() => history.replaceState(null, "", url), 200);
-		else
-			history.pushState(null, "", url);
+		if ("group" in change)
+			this.state.zoom = [];
+		this.address.write(this.state, replace);
 		this.react(before);
 	}
 
@@ -270,7 +272,7 @@ export class App {
 		if (["range", "from", "to"].some((k) => before[k] !== state[k])) {
 			what.data = true; // growth is another one
 			this.verdict = this.refusal = null;
-			this.rows.mention(null);
+			this.rows.learn(null);
 			this.pointedAt = -Infinity;
 			this.asks.look();
 		}
@@ -429,7 +431,7 @@ export class App {
 		this.table.root.hidden = state.view !== "table";
 		this.map.root.hidden = state.view !== "map";
 		if (state.view === "map")
-			this.map.update(rows, state.group === "line" ? view.order : view.matching(state, view.all), state.zoom);
+			this.map.update(rows, state.group === "line" ? view.order : view.matching(state, view.all), state.group, state.zoom, since.text);
 		else
 			this.drawTable(sort, { span: times, since, life, quick: todo.typed });
 		if (todo.data || todo.times) {
@@ -445,8 +447,8 @@ export class App {
 	drawTable(sort, how) {
 		const { state, view } = this;
 		let columns = shown(state.columns, this.hello?.stacks);
-		if (!state.columns)
-			columns = fit(columns, sort.id, innerWidth);
+		if (!state.columns) // a kind is shown where it says something
+			columns = fit(columns.filter((c) => !c.kinds || (state.group !== "kind" && !this.rows.kinds.none)), sort.id, innerWidth);
 		if (!columns.some((c) => c.id === sort.id)) // the sort column is always visible
 			columns = COLUMNS.filter((c) => c.id === sort.id || columns.includes(c));
 		setText(this.table.empty, this.nothing());
@@ -474,8 +476,8 @@ export class App {
 	}
 
 	summary() {
-		const { sums } = this.view;
-		return `${this.found()} \u00b7 ${about(sums.live)} live \u00b7 ${bytes(sums.liveBytes)}`;
+		const { sums, growers } = this.view;
+		return `${this.found()}${growers ? ` \u00b7 ${growers} grow${growers === 1 ? "s" : ""} steadily` : ""} \u00b7 ${about(sums.live)} live \u00b7 ${bytes(sums.liveBytes)}`;
 	}
 
 	// seen: the sentence that a hidden tab asked for, or null if nobody answered

@@ -117,7 +117,7 @@ function placeLines(u, lines) {
 const fromZero = { range: (_u, _min, max) => [0, (max || 1) * 1.06] };
 
 // RSS as a line; below it live, Ruby's heap pages, what is free in arenas, and the rest.
-// Data: [unix, all four, live + heap + free, live + heap, live, rss].
+// Data: [unix, all four, live + heap + free, live + heap, live, rss, limit].
 export function stackedChart(box, on, height = 150) {
 	return plot(box, () => ({
 		series: [{},
@@ -126,6 +126,7 @@ export function stackedChart(box, on, height = 150) {
 			{ fill: tone("--area-heap"), stroke: tone("--area-heap"), width: 0 },
 			{ fill: tone("--area-live"), stroke: tone("--area-live"), width: 0 },
 			{ stroke: tone("--fg"), width: 1.25 },
+			{ stroke: tone("--fg"), width: 1, dash: [6, 4] },
 		].map((s) => ({ points: { show: false }, ...s })),
 		axes: [timeAxis(), valueAxis("bytes", "y", 3)],
 		scales: { y: fromZero },

@@ -2,14 +2,10 @@
 // columns.js - the columns of the table: their names and explanations,
 // and how a value is read. An entry without `about` has the server's.
 
-import { bytesParts, count, small, about, DASH } from "./format.js";
+import { bytesParts, count, lifeParts, small, about } from "./format.js";
 import { serverAbout } from "./server_columns.js";
 
 const meanLife = (rows, i) => (rows.frees[i] ? rows.lifeSum[i] / rows.frees[i] : -1);
-
-function lifeParts(v, unit) {
-	return v < 0 ? [DASH, ""] : unit === "bytes" ? bytesParts(v) : [small(v), ""];
-}
 
 // Per cent, as the server's object_error
 export const objectError = (r, i) => Math.round(200 * Math.sqrt(r.objectVariance[i]) / r.objects[i]);
@@ -36,9 +32,9 @@ export const COLUMNS = [
 		get: (r, i) => r.allocations[i], parts: (v) => [about(v), ""], exact: count },
 	{ id: "frees", title: "frees", wide: 7, keep: 3,
 		get: (r, i) => r.frees[i], parts: (v) => [about(v), ""], exact: count },
-	{ id: "mean_life", title: "life", wide: 5, keep: 5, on: true, life: true,
+	{ id: "mean_life", title: "life", wide: 5.75, keep: 5, on: true, life: true,
 		get: meanLife, parts: lifeParts, exact: (v) => (v < 0 ? "none was freed" : small(v)) },
-	{ id: "max_life", title: "max life", wide: 5.5, keep: 1, life: true,
+	{ id: "max_life", title: "max life", wide: 6.25, keep: 1, life: true,
 		get: (r, i) => r.lifeMax[i], parts: lifeParts, exact: small },
 	{ id: "object_bytes", title: "object bytes", wide: 7, keep: 5,
 		get: (r, i) => r.objectBytes[i], parts: bytesParts, exact: (v, r, i) => (v ? `${count(v)} bytes in ${objects(r.objects[i], r, i)}` : "no sample stays") },

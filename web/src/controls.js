@@ -4,6 +4,7 @@
 // over the page, which stays where it is.
 
 import { el, setText } from "./dom.js";
+import { menu } from "./menu.js";
 import { post, encode } from "./server.js";
 import { Record } from "./record.js";
 import { NAME_MAX, markPath } from "./compare.js";
@@ -54,6 +55,9 @@ const ACTIONS = {
 		path: (text) => /^\d+$/.test(text) && Number(text) <= CALLERS_MAX && `/ctl?bt=${Number(text)}` },
 };
 
+// In the menu: what takes nothing away, and what does. The others are beside it.
+const HARMLESS = ["name", "annotate", "callers", "exact", "trim", "record"], APART = ["pause", "reset"];
+
 export class Controls {
 	// on: {save(), mark(), unmark(): what was done, as text; changed(): something was done to the process}
 	constructor(on) {
@@ -65,7 +69,18 @@ export class Controls {
 			this.buttons[name] = el("button", { type: "button", title: action.about, "data-action": name,
 				onclick: () => this.press(name) }, action.label);
 		this.record = new Record((text) => this.say(text));
-		this.root = el("div", { class: "actions", role: "group", "aria-label": "Controls" }, Object.values(this.buttons), this.record.button);
+		const list = (kind, names) => el("div", { class: kind }, names.map((name) => (name === "record" ? this.record.button : this.buttons[name])));
+		this.summary = el("summary", {}, "Actions");
+		this.menu = menu("doing", this.summary, el("div", { class: "list" }, list("harmless", HARMLESS), list("apart", APART)));
+		this.menu.addEventListener("click", (e) => {
+			if (!e.target.matches("button"))
+				return;
+			this.menu.open = false;
+			if (this.menu.contains(document.activeElement)) // else a question has the focus
+				this.summary.focus();
+		});
+		const shown = Object.keys(ACTIONS).filter((name) => !HARMLESS.includes(name) && !APART.includes(name));
+		this.root = el("div", { class: "actions", role: "group", "aria-label": "Controls" }, shown.map((name) => this.buttons[name]), this.menu);
 		this.messages = el("div", { class: "messages" }, this.question, this.record.question, this.said);
 		this.question.addEventListener("keydown", (e) => {
 			if (e.key === "Escape") {
@@ -91,6 +106,7 @@ export class Controls {
 		this.buttons.resume.hidden ||= !point?.paused;
 		this.buttons.exact.hidden ||= !point?.sampled;
 		this.record.update(Boolean(readOnly), Boolean(away));
+		this.menu.hidden = Boolean(readOnly || away);
 		if (away || readOnly)
 			this.question.hidden = true;
 	}
@@ -157,7 +173,7 @@ export class Controls {
 
 	close() {
 		this.question.hidden = true;
-		this.asked?.focus();
+		(this.menu.contains(this.asked) ? this.summary : this.asked)?.focus();
 	}
 
 	async run(name, path = ACTIONS[name].path) {

@@ -10,7 +10,7 @@ const main = document.querySelector("main");
 flame.read().then((there) => main.append(...(there ? [flame.root, keys()] : [flame.trouble])));
 
 function keys() {
-	const rows = [["↓ ↑ ← →", "Go to what a frame called, to its caller, to its neighbours"], ["Enter", "Zoom"], ["Esc", "One step back: the zoom, the search"], ["0", "Zoom out to all"], ["/", "Search"], ["?", "These keys"]];
+	const rows = [["↓ ↑ ← →", "Go to what a frame called, to its caller, to its neighbours"], ["Enter", "Zoom"], ["Esc", "One step back: the zoom, the search"], ["s", "All callers and callees of a frame"], ["0", "Zoom out to all"], ["/", "Search"], ["?", "These keys"]];
 	const details = el("details", { class: "keys" }, el("summary", {}, "Keys"), el("table", {}, el("tbody", {}, rows.map(([key, what]) =>
 		el("tr", {}, el("th", { scope: "row" }, key.split(" ").flatMap((k) => [el("kbd", {}, k), " "])), el("td", {}, what))))));
 	addEventListener("keydown", (e) => {

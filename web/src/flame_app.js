@@ -4,14 +4,15 @@
 
 import { el, setText, setAttr } from "./dom.js";
 import { count, visible } from "./format.js";
-import { readTree, mergeGroups, findNode, nodeName, sumGroups, sumFrames, NATURES } from "./flame_tree.js";
+import { readTree, mergeGroups, findNode, frameHash, nodeName, sumGroups, sumFrames, NATURES } from "./flame_tree.js";
 import { search, covered } from "./flame_search.js";
-import { ALWAYS, isRanged, parseQuery, formatQuery, parseView, formatView } from "./flame_state.js";
+import { ALWAYS, SINCE, sinceName, isRanged, parseQuery, formatQuery, exportQuery, parseView, formatView } from "./flame_state.js";
 import { BY, percent, rangeWords, searchWords, spoken, summaryWords } from "./flame_words.js";
 import { hue } from "./flame_colours.js";
 import { Graph } from "./flame_graph.js";
 import { Top } from "./flame_table.js";
 import { Details } from "./flame_details.js";
+import { Sandwich, findFrame } from "./flame_sandwich.js";
 
 const HEARD = 700; // ms after the last key
 const LEGEND = 7;
@@ -30,7 +31,8 @@ export class Flame {
 		this.turn = 0;
 		this.graph = new Graph({ zoom: (node) => this.zoom(node), back: () => this.zoomBack(), look: (node) => this.look(node), say: (text) => this.say(text) });
 		this.top = new Top({ pick: (node) => this.pick(node) });
-		this.details = new Details(links, (at) => this.choose({ location: at }));
+		this.sandwich = new Sandwich({ go: (frame) => this.between(frame), leave: () => this.leave(), look: (tree, node) => this.details.show(tree, node, 0), say: (text) => this.say(text) });
+		this.details = new Details(links, (at) => this.choose({ location: at }), (frame) => this.between(frame));
 		this.summary = el("p", { class: "summary" });
 		this.trouble = el("p", { class: "warning", role: "alert" });
 		this.heard = el("p", { class: "heard", role: "status" });
@@ -38,7 +40,7 @@ export class Flame {
 		this.legend = el("p", { class: "legend" });
 		this.root = el("div", { class: "flame" }, this.summary, this.trouble, this.toolbar,
 			el("div", { class: "halves" },
-				el("section", { class: "graph", "aria-label": "Flame graph" }, this.details.root, this.graph.root, this.legend),
+				el("section", { class: "graph", "aria-label": "Flame graph" }, this.details.root, this.graph.root, this.sandwich.root, this.legend),
 				el("section", { class: "table", "aria-label": "Frames as a table" }, this.top.root)),
 			this.heard);
 		addEventListener("keydown", (e) => this.press(e));
@@ -49,8 +51,12 @@ export class Flame {
 		const button = (title, about, onclick, more) => el("button", { type: "button", title: about, onclick, ...more }, title);
 		this.bys = el("div", { class: "choice", role: "group", "aria-label": "Bytes" }, NATURES.map((by) =>
 			button(BY[by].choice, BY[by].about, () => this.choose({ by, ...(by === "growth" ? {} : ALWAYS) }), { "data-by": by })));
+		this.since = el("select", { "aria-label": "Growth since", title: "From which moment on. A part of the live page\u2019s plot gives any other two", onchange: () => this.choose({ ...ALWAYS, ...SINCE[this.since.value]?.query }) },
+			Object.entries(SINCE).map(([value, { title }]) => el("option", { value, disabled: value === "other" }, title)));
 		this.inverted = button("upside down", "Functions that asked for memory at the top, their callers below", () => this.choose({ invert: !this.query.invert }), { "data-action": "invert" });
-		this.merge = button("group by gem", "Neighbouring frames of one gem as one", () => this.set({ merge: !this.view.merge, zoom: "" }), { "data-action": "merge" });
+		this.ruby = button("Ruby frames only", "Without native functions: methods of Ruby, also those in C", () => this.choose({ frames: this.query.frames === "ruby" ? null : "ruby" }), { "data-action": "ruby" });
+		this.startup = button("hide start-up", "Without stacks that load code (require, load, Bundler), and without what leads to the program", () => this.choose({ startup: this.query.startup ? null : "hide" }), { "data-action": "startup" });
+		this.merge = button("group by gem", "Neighbouring frames of one gem as one", () => this.set({ merge: !this.view.merge, zoom: "", frame: undefined }), { "data-action": "merge" });
 		this.only = button("", "Show all locations again", () => this.choose({ location: null }), { class: "chip", "data-action": "all" });
 		this.times = button("", "Show the growth since the last reset instead", () => this.choose(ALWAYS), { class: "chip", "data-action": "times" });
 		this.reset = button("zoom out", "Back to all (the key 0)", () => this.zoomAll(), { "data-action": "reset" });
@@ -58,7 +64,7 @@ export class Flame {
 		this.input = el("input", { type: "search", placeholder: "search: text or /regex/", "aria-label": "Search frames", title: "Part of a method, a file or a gem; between slashes a regular expression",
 			autocomplete: "off", spellcheck: "false", "aria-keyshortcuts": "/", value: this.view.q, oninput: () => this.set({ q: this.input.value }) });
 		this.found = el("span", { class: "found" });
-		return el("div", { class: "toolbar" }, this.links && [this.bys, this.inverted], this.merge, this.only, this.times,
+		return el("div", { class: "toolbar" }, this.links && [this.bys, this.since, this.inverted, this.ruby, this.startup], this.merge, this.only, this.times,
 			el("span", { class: "filter-box" }, el("kbd", { "aria-hidden": "true" }, "/"), this.input), this.found, this.reset, this.links && this.again);
 	}
 
@@ -157,8 +163,30 @@ export class Flame {
 			this.zoomTo(0);
 	}
 
+	// Puts a frame between its callers and its callees.
+	between(frame) {
+		this.view = { ...this.view, frame: frameHash(this.tree, frame) };
+		this.push();
+		this.update();
+		this.sandwich.below.canvas.focus();
+		this.say(this.sandwich.words.textContent);
+	}
+
+	// The whole graph again; false: it is shown
+	leave() {
+		if (!this.view.frame)
+			return false;
+		this.view = { ...this.view, frame: undefined };
+		this.push();
+		this.update();
+		this.graph.canvas.focus();
+		return true;
+	}
+
 	// Of the table: the widest node of a frame, in the graph
 	pick(node) {
+		if (this.view.frame)
+			return this.between(this.tree.frame[node]);
 		this.graph.select(node);
 		this.graph.canvas.focus();
 	}
@@ -171,7 +199,10 @@ export class Flame {
 		const { tree, view } = this;
 		this.controls();
 		const { zoom } = this.graph, found = search(tree, view.q);
-		this.graph.mark(found?.hit ?? null);
+		this.sandwich.take(tree, findFrame(tree, view.frame));
+		this.graph.root.hidden = !this.sandwich.root.hidden;
+		for (const part of [this.graph, this.sandwich])
+			part.mark(found?.hit ?? null);
 		const words = searchWords(tree, found, zoom, found?.hit && covered(tree, found.hit, zoom));
 		setText(this.found, words);
 		setAttr(this.found, "data-none", found?.error || found?.frames === 0 ? "" : null);
@@ -182,15 +213,24 @@ export class Flame {
 			this.said = view.q;
 		}
 		this.top.update(tree, zoom);
-		this.look(this.graph.focus);
+		if (this.graph.root.hidden)
+			this.sandwich.look(0);
+		else
+			this.look(this.graph.focus);
 	}
 
 	controls() {
 		const { query, view } = this;
 		for (const node of this.bys.children)
 			setAttr(node, "aria-pressed", node.dataset.by === query.by);
+		this.since.hidden = query.by !== "growth";
+		this.since.value = sinceName(query);
 		setAttr(this.inverted, "aria-pressed", query.invert);
+		setAttr(this.ruby, "aria-pressed", query.frames === "ruby");
+		setAttr(this.startup, "aria-pressed", query.startup === "hide");
 		setAttr(this.merge, "aria-pressed", view.merge);
+		for (const link of this.links ? document.querySelectorAll(".exports a") : [])
+			link.search = exportQuery(query);
 		this.only.hidden = !query.location;
 		setText(this.only, `only ${visible(query.location?.slice(query.location.lastIndexOf("/") + 1) ?? "")} \u00d7`);
 		this.times.hidden = !isRanged(query);
@@ -244,6 +284,10 @@ export class Flame {
 		if (event.key === "/" && !typing) {
 			event.preventDefault();
 			this.input.focus();
+		} else if (event.key === "s" && !typing && this.tree) {
+			const frame = this.graph.root.hidden ? this.sandwich.chosen : this.tree.frame[this.graph.focus];
+			if (frame >= 0)
+				this.between(frame);
 		} else if (event.key === "0" && !typing) {
 			this.zoomAll();
 		} else if (event.target === this.input && ["Enter", "ArrowDown"].includes(event.key)) {
@@ -252,7 +296,7 @@ export class Flame {
 		} else if (event.key === "Escape") {
 			if (this.view.q && (typing || !this.graph.zoom))
 				this.set({ q: "" });
-			else if (!this.zoomBack())
+			else if (!this.leave() && !this.zoomBack())
 				document.activeElement?.blur();
 		}
 	}

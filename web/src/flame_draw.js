@@ -2,7 +2,7 @@
 // flame_draw.js - paints what can be seen of a tree on a canvas.
 
 import { visibleIn } from "./flame_layout.js";
-import { INDEX, colourFrames, step } from "./flame_colours.js";
+import { INDEX, colourFrames, shadeNodes, step } from "./flame_colours.js";
 import { nodeTitle, signed } from "./flame_words.js";
 
 export const ROW = 20;
@@ -17,11 +17,12 @@ export class Painter {
 	// Another tree: the last one's texts are dropped.
 	take(tree, layout) {
 		const n = tree.frames.length;
-		const { fill: fills, native } = colourFrames(tree);
-		Object.assign(this, { tree, layout, fills, native, texts: new Array(n), wide: new Float32Array(n) });
+		const { fill, native } = colourFrames(tree);
+		const base = tree.by === "growth" ? (node) => step(tree.value[node], tree.width[0]) : (node) => (node ? fill[tree.frame[node]] : INDEX.root);
+		Object.assign(this, { tree, layout, fills: shadeNodes(tree, base), native, texts: new Array(n), wide: new Float32Array(n) });
 	}
 
-	// view: {zoom, width, height, top (px scrolled), dpr, colours, hit: 1 by frame, or null}
+	// view: {zoom, width, height, top (px scrolled), dpr, colours, hit: 1 by frame, or null, flipped: the root is at the bottom}
 	// Returns how many rectangles were painted.
 	paint(view) {
 		const { context: c, layout } = this;
@@ -35,7 +36,7 @@ export class Painter {
 		const last = Math.min(Math.floor((top + height) / ROW), layout.deepest);
 		const batches = new Map(); // by colour: setting one takes longer than filling
 		for (let row = Math.floor(top / ROW); row <= last; row++)
-			visibleIn(layout, zoom, width, row, (node, a, b) => {
+			visibleIn(layout, zoom, width, view.flipped ? layout.deepest - row : row, (node, a, b) => {
 				const fill = this.fillOf(node);
 				const y = row * ROW - top;
 				// a line of the ground between neighbours, while there is room for it
@@ -65,9 +66,7 @@ export class Painter {
 			return INDEX.hit;
 		if (view.hit || tree.depth[node] < tree.depth[view.zoom]) // the frames above the zoomed one are the way back
 			return INDEX.faded;
-		if (tree.by === "growth")
-			return step(tree.value[node], tree.width[0]);
-		return f < 0 ? INDEX.root : this.fills[f];
+		return this.fills[node];
 	}
 
 	fill(colour, list, from, tall) {

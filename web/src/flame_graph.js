@@ -9,12 +9,17 @@ import { readColours } from "./flame_colours.js";
 import { spoken, BY } from "./flame_words.js";
 
 const LOW = 6 * ROW;
-const KEYS = "Arrows go to the caller, to what it called and to its neighbours; Enter zooms, Escape zooms out.";
+const KEYS = "Arrows go to the caller, to what it called and to its neighbours; Enter zooms, Escape zooms out, s shows all its callers and callees.";
+const PART_KEYS = "Arrows go to callers, callees and neighbours; Enter puts a frame in the middle, Escape goes back to the whole graph.";
+const FLIPPED = { ArrowUp: "ArrowDown", ArrowDown: "ArrowUp" };
 
 export class Graph {
 	// on: {zoom(node), back() was there something to go back from, look(node or -1), say(text)}
-	constructor(on) {
+	// part: it is one of two, and flipped if its root is at the bottom
+	constructor(on, part) {
 		this.on = on;
+		this.part = part;
+		this.flipped = Boolean(part?.flipped);
 		this.tree = null;
 		this.zoom = this.focus = 0;
 		this.over = -1;
@@ -47,7 +52,8 @@ export class Graph {
 		}, { once: true });
 	}
 
-	take(tree, zoom) {
+	// about: what it shows, for those who listen
+	take(tree, zoom, about) {
 		this.tree = tree;
 		this.layout = layOut(tree);
 		this.painter.take(tree, this.layout);
@@ -55,8 +61,8 @@ export class Graph {
 		this.over = -1;
 		this.hits = null;
 		this.room.style.height = `${(tree.deepest + 1) * ROW}px`;
-		this.canvas.setAttribute("aria-label", `Flame graph of ${BY[tree.by].noun}, ${tree.inverted ? "what asked for memory at the top" : "the program’s start at the top"}. ${KEYS}`);
-		this.root.scrollTop = 0;
+		this.canvas.setAttribute("aria-label", `${about ?? `Flame graph of ${BY[tree.by].noun}, ${tree.inverted ? "what asked for memory at the top" : "the program’s start at the top"}.`} ${this.part ? PART_KEYS : KEYS}`);
+		this.root.scrollTop = this.flipped ? this.root.scrollHeight : 0;
 		this.ask(true);
 	}
 
@@ -87,8 +93,13 @@ export class Graph {
 		this.outlines();
 	}
 
+	// From a depth to its row, and back
+	rowOf(depth) {
+		return this.flipped ? this.layout.deepest - depth : depth;
+	}
+
 	show(node) {
-		const { root } = this, y = this.tree.depth[node] * ROW;
+		const { root } = this, y = this.rowOf(this.tree.depth[node]) * ROW;
 		if (y < root.scrollTop)
 			root.scrollTop = y;
 		else if (y + ROW > root.scrollTop + root.clientHeight)
@@ -109,7 +120,7 @@ export class Graph {
 	press(event) {
 		if (event.ctrlKey || event.metaKey || event.altKey || !this.tree)
 			return;
-		const { key } = event;
+		const key = this.flipped ? FLIPPED[event.key] ?? event.key : event.key;
 		if (key === "Enter" || key === " ") {
 			this.on.zoom(this.focus);
 		} else if (key === "Escape" || key === "Backspace") {
@@ -139,7 +150,7 @@ export class Graph {
 	at(event) {
 		const box = this.canvas.getBoundingClientRect();
 		const row = Math.floor((event.clientY - box.top + this.root.scrollTop) / ROW);
-		return this.tree ? hit(this.layout, this.zoom, box.width, row, event.clientX - box.left) : -1;
+		return this.tree ? hit(this.layout, this.zoom, box.width, this.rowOf(row), event.clientX - box.left) : -1;
 	}
 
 	point(node) {
@@ -181,7 +192,7 @@ export class Graph {
 			this.anew = false;
 			// no taller than what there is, nor than the window has room for
 			const most = innerHeight - Math.max(root.getBoundingClientRect().top + scrollY, 0) - 24;
-			root.style.maxHeight = `${Math.max(most, LOW, innerHeight * 0.5)}px`;
+			root.style.maxHeight = `${this.part ? Math.max(LOW, innerHeight * 0.35) : Math.max(most, LOW, innerHeight * 0.5)}px`;
 			const dpr = devicePixelRatio || 1, { clientWidth: width, clientHeight: height } = root;
 			const [w, h] = [Math.round(width * dpr), Math.round(height * dpr)];
 			if (canvas.width !== w || canvas.height !== h) {
@@ -195,7 +206,7 @@ export class Graph {
 		if (!this.width || !this.height)
 			return;
 		this.painted = this.painter.paint({ zoom: this.zoom, width: this.width, height: this.height, top: root.scrollTop, dpr: this.dpr, colours: this.colours,
-			hit: this.hits });
+			hit: this.hits, flipped: this.flipped });
 		this.outlines();
 	}
 
@@ -210,6 +221,6 @@ export class Graph {
 			return;
 		const { layout: { x0, x1 }, zoom, width, tree } = this;
 		const [a, b] = [x0[node], x1[node]].map((x) => Math.min(Math.max((x - x0[zoom]) / (x1[zoom] - x0[zoom]) * width, 0), width));
-		Object.assign(box.style, { left: `${Math.min(a, width - 4)}px`, top: `${tree.depth[node] * ROW}px`, width: `${Math.max(b - a, 4)}px`, height: `${ROW}px` });
+		Object.assign(box.style, { left: `${Math.min(a, width - 4)}px`, top: `${this.rowOf(tree.depth[node]) * ROW}px`, width: `${Math.max(b - a, 4)}px`, height: `${ROW}px` });
 	}
 }

@@ -49,7 +49,7 @@ export function readTree(json) {
 	if (!NATURES.includes(json.by))
 		throw wrong(`by is “${json.by}”`);
 	const { by, inverted, location, total, rate, pruned, start, now, unix, range } = json;
-	return complete({ by, range: range || null, inverted: Boolean(inverted), location: location ?? null, total, rate, pruned: pruned || 0, start, now, unix,
+	return complete({ by, range: range || null, inverted: Boolean(inverted), location: location ?? null, total, rate, pruned: pruned || 0, startup: json.startup ?? null, start, now, unix,
 		samples: json.samples, names, files, groups, frames, n, merged: false,
 		frame: Int32Array.from(frame), depth: Int32Array.from(depth), value: Float64Array.from(value),
 		width: Float64Array.from(width), samplesOf: Float64Array.from(samples) });
@@ -73,7 +73,7 @@ export const placeOf = ({ file, line }) => (file && line ? `${file}:${line}` : f
 // no line of its own. Only such lines are locations.
 export function locationOf(tree, node) {
 	const at = frameOf(tree, node);
-	if (!at || tree.merged || at.kind !== RUBY || !at.file || !at.line)
+	if (!at || tree.merged || tree.part || at.kind !== RUBY || !at.file || !at.line)
 		return null;
 	if (tree.inverted) {
 		for (let p = tree.parent[node]; p > 0; p = tree.parent[p])
@@ -99,47 +99,66 @@ function asking(tree) {
 	return asks;
 }
 
+// Sums of nodes of a tree, by their path of frames in another one, whose root's frame is `root`
+export class Sums {
+	constructor(tree, root = -1) {
+		Object.assign(this, { of: tree, index: new Map(), frame: [root], value: [0], width: [0], samples: [0], kids: [[]] });
+	}
+
+	// The node of a frame below a node
+	child(p, f) {
+		const key = p * this.of.frames.length + f;
+		let m = this.index.get(key);
+		if (m === undefined) {
+			this.index.set(key, m = this.frame.push(f) - 1);
+			for (const list of [this.value, this.width, this.samples])
+				list.push(0);
+			this.kids.push([]);
+			this.kids[p].push(m);
+		}
+		return m;
+	}
+
+	add(m, node) {
+		this.value[m] += this.of.value[node];
+		this.width[m] += this.of.width[node];
+		this.samples[m] += this.of.samplesOf[node];
+	}
+
+	// change: what isn't the other tree's
+	tree(change) {
+		const { value, kids } = this, order = [], depth = [], todo = [[0, 0]];
+		while (todo.length) {
+			const [m, d] = todo.pop();
+			order.push(m);
+			depth.push(d);
+			for (const kid of kids[m].sort((a, b) => value[a] - value[b] || b - a)) // the last one comes first
+				todo.push([kid, d + 1]);
+		}
+		const pick = (list) => Float64Array.from(order, (m) => list[m]);
+		return complete({ ...this.of, asking: null, n: order.length, frame: Int32Array.from(order, (m) => this.frame[m]), depth: Int32Array.from(depth),
+			value: pick(value), width: pick(this.width), samplesOf: pick(this.samples), ...change });
+	}
+}
+
 // The same stacks with each run of frames of one group as one node.
 export function mergeGroups(tree) {
-	const { n, frame, parent, frames } = tree;
-	const to = new Int32Array(n), index = new Map();
-	const group = [-1], up = [-1], value = [tree.value[0]], width = [tree.width[0]], samples = [tree.samplesOf[0]], kids = [[]];
-	const kind = new Int32Array(tree.groups.length).fill(-1);
+	const { n, frame, parent, frames, groups } = tree;
+	const kind = new Int32Array(groups.length).fill(-1);
 	for (let i = 1; i < n; i++) {
-		const [, , , g, k] = frames[frame[i]], p = to[parent[i]];
+		const [, , , g, k] = frames[frame[i]];
 		kind[g] = kind[g] < 0 || kind[g] === k ? k : RUBY;
-		if (group[p] === g) {
-			to[i] = p;
-			continue;
-		}
-		const key = p * tree.groups.length + g;
-		let m = index.get(key);
-		if (m === undefined) {
-			m = group.push(g) - 1;
-			index.set(key, m);
-			up.push(p);
-			value.push(0);
-			width.push(0);
-			samples.push(0);
-			kids.push([]);
-			kids[p].push(m);
-		}
-		value[m] += tree.value[i];
-		width[m] += tree.width[i];
-		samples[m] += tree.samplesOf[i];
-		to[i] = m;
 	}
-	const order = [], depth = [], todo = [[0, 0]];
-	while (todo.length) {
-		const [m, d] = todo.pop();
-		order.push(m);
-		depth.push(d);
-		for (const kid of kids[m].sort((a, b) => value[a] - value[b] || b - a)) // the last one comes first
-			todo.push([kid, d + 1]);
+	const by = { ...tree, merged: true, names: groups, frames: groups.map((_, g) => [g, -1, 0, g, kind[g]]) };
+	const sums = new Sums(by), to = new Int32Array(n);
+	sums.add(0, 0);
+	for (let i = 1; i < n; i++) {
+		const g = frames[frame[i]][3], p = to[parent[i]];
+		to[i] = sums.frame[p] === g ? p : sums.child(p, g);
+		if (to[i] !== p)
+			sums.add(to[i], i);
 	}
-	const pick = (list) => Float64Array.from(order, (m) => list[m]);
-	return complete({ ...tree, asking: null, merged: true, names: tree.groups, frames: tree.groups.map((_, g) => [g, -1, 0, g, kind[g]]), n: order.length,
-		frame: Int32Array.from(order, (m) => group[m]), depth: Int32Array.from(depth), value: pick(value), width: pick(width), samplesOf: pick(samples) });
+	return sums.tree();
 }
 
 // By frame, of what is below a node and itself: own bytes, bytes of all stacks that it is in (each stack
@@ -181,11 +200,19 @@ export function sumGroups(tree, own) {
 
 /* --- a node's name in an address: the same for the same stack in another tree ------------ */
 
-const stir = (h, s) => {
+export const stir = (h, s) => {
 	for (let i = 0; i < s.length; i++)
 		h = Math.imul(h ^ s.charCodeAt(i), 16777619);
 	return h >>> 0;
 };
+
+const hex = (h) => h.toString(16).padStart(8, "0");
+
+// A frame's name in an address, whatever its line
+export function frameHash(tree, f) {
+	const { name, file } = describe(tree, f);
+	return hex(stir(2166136261, `${name}\n${file}\n`));
+}
 
 export function* pathHashes(tree) {
 	const frames = tree.frames.map((_, f) => {
@@ -197,8 +224,6 @@ export function* pathHashes(tree) {
 	for (let i = 1; i < tree.n; i++)
 		yield [i, hash[i] = stir(hash[tree.parent[i]], frames[tree.frame[i]])];
 }
-
-const hex = (h) => h.toString(16).padStart(8, "0");
 
 export function nodeName(tree, node) {
 	for (const [i, h] of pathHashes(tree))

@@ -55,12 +55,12 @@ export function amountWords(tree, node, zoom) {
 	const { by, value, width } = tree;
 	const words = [`${signed(by, value[node])} ${BY[by].verb}`];
 	if (node)
-		words.push(`${percent(width[node], width[0])} of all`);
+		words.push(`${percent(width[node], width[0])} of ${tree.part ? nodeTitle(tree, 0) : "all"}`);
 	if (zoom && node > zoom && node < tree.end[zoom])
 		words.push(`${percent(width[node], width[zoom])} of the zoomed frame`);
 	if (node && !tree.inverted)
 		words.push(`own ${signed(by, tree.own[node])}`);
-	words.push(node || by === "objects" ? errorWords(tree.samplesOf[node], tree) : `${tree.range ? "as the history has it" : "exact"}; callers estimated from ${samples(tree.samples)}`);
+	words.push(node || tree.part || by === "objects" ? errorWords(tree.samplesOf[node], tree) : `${tree.range ? "as the history has it" : "exact"}; callers estimated from ${samples(tree.samples)}`);
 	return words;
 }
 
@@ -109,8 +109,13 @@ const leftOut = (n) => (n ? [`${count(n)} frames too small to be seen are left o
 
 const SINCE = { mark: "since the mark", start: "since the start", reset: "since the last reset" };
 
+// What startup=hide left out, as a sentence
+const hidden = ({ by, startup }) => (startup === null ? "" : startup ? ` Start-up isn\u2019t shown: ${signed(by, startup)}.` : " Start-up isn\u2019t shown.");
+
 // The sentences above the graph. since: of the query, as it was asked; now: Unix time
-export function summaryWords(tree, { since, now }) {
+export const summaryWords = (tree, how) => sums(tree, how) + hidden(tree);
+
+function sums(tree, { since, now }) {
 	const { by, total } = tree;
 	const at = tree.unix ? moment(tree.unix, now, true) : "";
 	const where = tree.location ? ` by ${visible(tree.location)}` : "";

@@ -11,6 +11,41 @@ export const nameOf = (p) => visible(p.title || (p.pid ? `pid ${p.pid}` : "unkno
 
 export const answers = (p) => p.state === "answers";
 
+// A key for each of a list: nothing tells the number of some that don't answer.
+export const keyOf = (p, i) => p.pid ?? `unknown ${i}`;
+
+// The list with the last known values of those that don't answer, and `seen`, the time of these. last: a Map, kept
+// from call to call; it forgets those that ended.
+export function withLast(processes, last, now) {
+	const list = processes.map((p) => {
+		if (answers(p))
+			last.set(p.pid, { p, now });
+		const was = p.pid && !answers(p) ? last.get(p.pid) : null;
+		return was ? { ...was.p, state: p.state, outlier: "", rss_bytes: p.rss_bytes ?? was.p.rss_bytes, seen: was.now } : p;
+	});
+	for (const pid of last.keys())
+		if (!processes.some((p) => p.pid === pid))
+			last.delete(pid);
+	return list;
+}
+
+// The server's sentence in pieces: texts, {pid} where it names a process, and {group, q} where it names a file or gem
+// whose lines grow together
+export function pieces(sentence) {
+	const out = [];
+	let end = 0;
+	const add = (from, to, piece) => {
+		out.push(sentence.slice(end, from), { ...piece, text: sentence.slice(from, to) });
+		end = to;
+	};
+	for (const m of sentence.matchAll(/\b[Pp]rocess (?<pid>\d+(?:-\d+)?)|(?<= of that in )(?<gem>the gem )?(?<name>\S+)(?=, on \d+ lines)/g)) {
+		const { pid, gem, name } = m.groups;
+		const to = m.index + m[0].length;
+		add(to - (pid ? m[0] : name).length, to, pid ? { pid } : { group: gem ? "gem" : "file", q: name });
+	}
+	return [...out, sentence.slice(end)].filter(Boolean);
+}
+
 // “1.2 MB/min”; null: a dash
 export const perMinute = (v) => (v === null || v === undefined ? DASH : `${v > 0 ? "+" : v < 0 ? MINUS : ""}${bytes(Math.abs(v))}/min`);
 
@@ -75,7 +110,13 @@ const middle = (list) => {
 	return v.length % 2 ? v[(v.length - 1) / 2] : (v[v.length / 2 - 1] + v[v.length / 2]) / 2;
 };
 
-// The sentence above the processes
+// “3 processes”, or “2 of 3 processes” if one doesn't answer
+export function numberOf(processes) {
+	const n = processes.length, there = processes.filter(answers).length;
+	return `${there < n ? `${there} of ` : ""}${n} process${n === 1 ? "" : "es"}`;
+}
+
+// How much memory they have, or which one stands out
 export function familySentence(processes) {
 	const there = processes.filter(answers), t = totals(there);
 	const out = there.filter((p) => p.outlier);
@@ -86,8 +127,7 @@ export function familySentence(processes) {
 			`it grows by ${bytes(p.slope_bytes_per_minute)} a minute, the others\u2019 median is ${bytes(middle(others.map((o) => o.slope_bytes_per_minute)))}`;
 		return `${out.length > 1 ? `${out.length} processes stand out, most of all` : "One process stands out:"} pid ${p.pid}: ${is}.`;
 	}
-	const silent = processes.length - there.length;
-	return `${t.n} process${t.n === 1 ? "" : "es"}: RSS ${bytes(t.rss)}, live ${bytes(t.live)}${silent ? `; ${silent} more ${silent === 1 ? "doesn\u2019t" : "don\u2019t"} answer` : ""}.`;
+	return `${numberOf(processes)}: RSS ${bytes(t.rss)}, live ${bytes(t.live)}.`;
 }
 
 // Sorted by a column; unknown values come last, and equal ones by PID

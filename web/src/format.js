@@ -56,6 +56,10 @@ export function small(n) {
 	return v >= 0.995 ? n.toFixed(1) : v >= 0.005 ? n.toFixed(2) : "0";
 }
 
+// A lifespan: [“3.1”, “GCs”], or an amount of bytes
+export const lifeParts = (n, unit) => (n === null || n < 0 ? [DASH, ""] : unit === "bytes" ? bytesParts(n) : [small(n), n === 1 ? "GC" : "GCs"]);
+export const gcs = (n) => lifeParts(n, "gc").join("\u00a0");
+
 // "14 minutes" and so on, for sentences
 export function span(seconds) {
 	const s = Math.max(0, Math.round(seconds));

@@ -5,13 +5,14 @@
 
 import { el, setAmount, setText, setAttr } from "./dom.js";
 import { bytesParts, bytes, moment, ends, duration, visible } from "./format.js";
-import { other, stack } from "./history.js";
+import { limitNear, other, stack } from "./history.js";
 import { stackedChart } from "./chart.js";
 import { PlotKeys } from "./plotkeys.js";
 import { RANGES, SHOWN, span } from "./state.js";
-import { spoken } from "./verdict.js";
+import { spoken, togetherIn } from "./verdict.js";
 import { flameLink, keepsStacks } from "./callers.js";
 import { diffLink, named } from "./compare.js";
+import { placePath } from "./server.js";
 
 const RANGE_NAMES = { "15m": "15\u00a0m", "1h": "1\u00a0h", "6h": "6\u00a0h", "24h": "24\u00a0h", all: "all" };
 const FIGURES = [
@@ -20,6 +21,7 @@ const FIGURES = [
 	["heap", "Ruby heap", "Ruby\u2019s heap pages: the slots of objects, not what they point to"],
 	["free", "free", "Free memory that the allocator keeps in its arenas: fragmentation, or what trim gives back"],
 	["other", "other", "RSS less live, less Ruby\u2019s heap, less what is free in arenas: programs, stacks, mappings that aren\u2019t malloc\u2019s"],
+	["limit", "limit", "The smallest memory limit: of the container, the address space or the machine. It is a dashed line where it is near"],
 ];
 
 export class Headline {
@@ -96,7 +98,8 @@ export class Headline {
 		this.nothing.hidden = why === null;
 		setText(this.nothing.firstChild, why || "");
 		if (why === null) {
-			this.chart.set([this.columns.t.map((t) => t + offset), ...stack(this.columns).reverse(), this.columns.rss], from + offset, to + offset);
+			this.chart.set([this.columns.t.map((t) => t + offset), ...stack(this.columns).reverse(), this.columns.rss,
+				Array(this.columns.t.length).fill(limitNear(this.history.limit, this.columns.rss))], from + offset, to + offset);
 			this.keys.show();
 		}
 		this.showFigures();
@@ -138,15 +141,15 @@ export class Headline {
 	// verdict: the server's, or null while there is none; until: see spoken(); why: what the server said instead, or null
 	say(verdict, until, why) {
 		const said = verdict ? spoken(verdict, until) : { text: why ? `No sentence: ${why}` : "\u2026", next: "", growing: false };
-		const key = JSON.stringify(said);
+		const key = JSON.stringify([said, verdict?.together]);
 		if (key === this.said)
 			return;
 		this.said = key;
 		setAttr(this.sentence, "data-growing", said.growing);
 		setAttr(this.sentence, "title", said.title);
-		this.sentence.replaceChildren(visible(said.text));
+		this.sentence.replaceChildren(...togetherIn(said.text, verdict?.together).map((piece) => (piece.href ? el("a", { href: piece.href }, visible(piece.name)) : visible(piece))));
 		if (said.name)
-			this.sentence.append(el("a", { href: `#at=${encodeURIComponent(said.at)}`,
+			this.sentence.append(el("a", { href: placePath(said.at),
 				onclick: (e) => { e.preventDefault(); this.on.open(said.at); } }, visible(said.name)), visible(said.rest));
 		setText(this.next, visible(said.next));
 	}
@@ -158,11 +161,13 @@ export class Headline {
 		const hovering = this.hovered !== null && this.hovered < c.t.length;
 		const i = hovering ? this.hovered : c.t.length - 1;
 		const at = Object.fromEntries(["rss", "live", "heap", "free"].map((id) => [id, c[id][i] ?? null]));
+		at.limit = this.history.limit?.bytes ?? null;
 		at.other = i >= 0 ? other(at.rss, at.live, at.heap, at.free) : null;
 		for (const [id] of FIGURES)
 			setAmount(this.figures[id].value, bytesParts(at[id]));
 		this.figures.heap.hidden = at.heap === null;
 		this.figures.free.hidden = at.free === null;
+		this.figures.limit.hidden = at.limit === null;
 		const now = Date.now() / 1000;
 		setText(this.when, hovering ? `at ${moment(c.t[i] + this.offset, now, true)}` : "");
 		if (i < 0)

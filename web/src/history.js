@@ -34,6 +34,7 @@ export class History {
 		this.arenas = null;    // live and free bytes together, when free was told last
 		this.begin = null;     // the first time that the server knows
 		this.offset = null;    // Unix time of uptime 0
+		this.limit = null;     // {bytes, of}: the smallest memory limit
 	}
 
 	// /history.json of a part of the time, as an object; key: what was asked for
@@ -42,6 +43,8 @@ export class History {
 		const part = Object.fromEntries(NAMES.map((k) => [k, json[k] || Array(n).fill(null)]));
 		this.offset = json.unix - json.now;
 		this.begin = json.first ?? this.begin;
+		if (typeof json.limit_bytes === "number")
+			this.limit = { bytes: json.limit_bytes, of: json.limit_of };
 		this.events = [...json.events || []];
 		this.kept.delete(key);
 		if (n)
@@ -140,6 +143,12 @@ export class History {
 // mappings of others. null when RSS isn't known.
 export function other(rss, live, heap, free) {
 	return rss === null || live === null ? null : Math.max(0, rss - live - (heap || 0) - (free || 0));
+}
+
+// The limit to be drawn over these values of RSS, or null: one that is far above them would flatten the curve.
+export function limitNear(limit, rss) {
+	const most = Math.max(0, ...rss.filter((v) => v !== null));
+	return limit && limit.bytes <= 3 * most ? limit.bytes : null;
 }
 
 // The layers of the stacked area, each the sum of those below it: live, + heap, + free, + other

@@ -13,12 +13,14 @@ export class Kinds {
 	clear() {
 		this.byId = new Map(); // id -> {samples, parts: [[text, share of live, share of total], ...]}
 		this.texts = [];       // of the kinds, in order
+		this.loaded = false;
 		this.loads = (this.loads || 0) + 1; // changes with what is known
 	}
 
 	// /kinds.json
 	load({ kinds, rows }) {
 		this.clear();
+		this.loaded = true;
 		for (const [id, samples, ...numbers] of rows) {
 			const parts = [];
 			let live = 0, total = 0;
@@ -36,6 +38,11 @@ export class Kinds {
 		}
 		this.texts = [...new Set(kinds)].sort();
 		this.places = new Map(this.texts.map((text, i) => [text, i]));
+	}
+
+	// No kind of any row is known, as far as was asked
+	get none() {
+		return this.loaded && !this.byId.size;
 	}
 
 	// [[text, share of live, share of total], ...]: at least one

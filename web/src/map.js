@@ -7,25 +7,35 @@ import { el, setText, setAttr } from "./dom.js";
 import { bytes, visible } from "./format.js";
 import { tree, layout } from "./tree.js";
 
+// The growth of an area, as a part of all that is shown, and its colour
+const HEATS = [[1, "2\u201310\u00a0% of all"], [2, "10\u201330\u00a0%"], [3, "over 30\u00a0%"]];
+const AMOUNT = 70; // pixels that one needs
+const ALL = { line: "All lines", file: "All files", dir: "All folders", gem: "All gems", kind: "All kinds" };
+
 export class TreeMap {
-	// on: {zoom(names), open(location), draw()}
+	// on: {zoom(names), open(location), draw()}; the colours mean what Legend says
 	constructor(on) {
 		this.on = on;
 		this.path = el("p", { class: "path" });
 		this.box = el("div", { class: "boxes", role: "group", "aria-label": "Live bytes as areas" });
 		this.list = el("ul");
-		this.root = el("div", { class: "map", hidden: true }, this.path, this.box,
+		this.since = el("span");
+		this.legend = el("p", { class: "legend" }, "Area: live bytes. Colour: ", this.since, ", where it is over 30\u00a0% of the area: ",
+			HEATS.map(([heat, text]) => el("span", { class: "key-area" }, el("i", { "data-heat": heat }), text)));
+		this.root = el("div", { class: "map", hidden: true }, el("div", { class: "line" }, this.path, this.legend), this.box,
 			el("details", {}, el("summary", {}, "As a list"), this.list));
 		this.box.addEventListener("keydown", (e) => this.press(e));
 		new ResizeObserver(() => on.draw()).observe(this.box);
 	}
 
-	update(rows, slots, zoom) {
+	// since: the growth's title
+	update(rows, slots, group, zoom, since) {
+		setText(this.since, `growth ${since}`);
 		const { clientWidth: width, clientHeight: height } = this.box;
 		if (!width || !height)
 			return;
-		const root = tree(rows, slots, zoom);
-		this.crumbs(root, zoom);
+		const root = tree(rows, slots, group, zoom);
+		this.crumbs(root, group, root.path);
 		const boxes = layout(root, width, height);
 		const had = this.box.contains(document.activeElement) ? document.activeElement.dataset.key : null;
 		while (this.box.children.length > boxes.length)
@@ -37,7 +47,7 @@ export class TreeMap {
 	}
 
 	make() {
-		const node = el("button", { type: "button", onclick: () => this.enter(node) }, el("b"), el("span"));
+		const node = el("button", { type: "button", onclick: () => this.enter(node) }, el("b"), " ", el("span"));
 		this.box.append(node);
 		return node;
 	}
@@ -55,7 +65,7 @@ export class TreeMap {
 		const small = x1 - x0 < 40 || y1 - y0 < 16;
 		const low = y1 - y0 < 32 || (data.children.length && depth === 1); // one line at most
 		setText(node.children[0], small ? "" : visible(short(data)));
-		setText(node.children[1], small || (low && x1 - x0 < 110) ? "" : bytes(data.bytes));
+		setText(node.children[1], small || x1 - x0 < (low ? 110 : AMOUNT) ? "" : bytes(data.bytes));
 		// begins with what can be read in the area: who speaks to the browser says that
 		const name = visible(short(data)), whole = visible(data.name);
 		const label = `${name} ${bytes(data.bytes)} live, ${(data.bytes / Math.max(root.bytes, 1) * 100).toFixed(1)} %, growth ${bytes(data.growth)}${whole === name ? "" : `, ${whole}`}`;
@@ -67,18 +77,16 @@ export class TreeMap {
 		const { data } = node;
 		if (data.level === "line")
 			this.on.open(data.name);
-		else if (data.level === "gem")
-			this.on.zoom([data.name]);
-		else if (data.level === "file" && data.slot >= 0)
-			this.on.zoom(this.on.pathOf(data.slot));
+		else if (data.level !== "others")
+			this.on.zoom(data.path);
 	}
 
-	crumbs(root, zoom) {
-		const key = JSON.stringify([zoom, bytes(root.bytes)]);
+	crumbs(root, group, zoom) {
+		const key = JSON.stringify([group, zoom, bytes(root.bytes)]);
 		if (key === this.crumbKey)
 			return;
 		this.crumbKey = key;
-		const names = ["All gems", ...zoom.map(visible)];
+		const names = [ALL[group], ...zoom.map(visible)];
 		this.path.replaceChildren(...names.flatMap((name, i) => {
 			const here = i === names.length - 1;
 			return [i ? " \u203a " : "", here ? el("b", {}, name) : el("button", { type: "button", class: "plain", onclick: () => this.on.zoom(zoom.slice(0, i)) }, name)];
@@ -103,9 +111,11 @@ export class TreeMap {
 	}
 }
 
-// A path's last part; names of gems as they are
+// A path's last part; names of gems and kinds as they are
 function short(data) {
-	if (data.level === "gem" || data.level === "others")
+	if (data.level === "kind")
+		return data.name;
+	if (["gem", "dir", "others"].includes(data.level))
 		return data.name.startsWith("/") ? data.name.slice(data.name.lastIndexOf("/", data.name.length - 2) + 1) : data.name;
 	return data.name.slice(data.name.lastIndexOf("/") + 1) || data.name;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // memory_draw.js - paints the cells that can be seen into an image's pixels. Nothing here touches the page.
 
-import { visibleRows } from "./memory_layout.js";
+import { edge, visibleRows } from "./memory_layout.js";
 import { LEAST_USED, MOST_USED, STATES, stateOf, fillOf } from "./memory_states.js";
 
 // A pixel as ImageData has it, of [red, green, blue]; on a little-endian machine, as all with this browser are
@@ -33,11 +33,11 @@ export function paint(pixels, { width, height, top }, layout, tiles, colours, li
 		if (y0 >= y1)
 			return;
 		tiles.row(level, from, n, bytes);
-		const start = y0 * width + x, end = Math.min(start + n * cell, (y0 + 1) * width);
+		const start = y0 * width + x, line = (y0 + 1) * width;
 		let p = start;
-		for (let i = 0; i < n && p < end; i++) {
+		for (let i = 0; i < n && p < line; i++) {
 			const c = lit && lit[from + i] ? bright : usual[bytes[i]];
-			for (let k = 0; k < cell && p < end; k++)
+			for (const end = Math.min(start + edge(layout, i + 1), line); p < end;)
 				pixels[p++] = c;
 		}
 		for (let k = y0 + 1; k < y1; k++)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // memory_layout.js - where the memory map's panels and cells are: one panel for each arena, rows of 256 cells, columns
-// of rows side by side where a panel is tall. Sizes are whole pixels of the screen. Pure.
+// of rows side by side where a panel is tall. Positions are whole pixels of the screen. Pure.
 
 const ROW = 256; // cells: 1 MiB at level 0
 const COLUMN_GAP = 6, PANEL_GAP = 20;
 const TALL = 220; // of a column, if others fit beside it
+const BROAD = 3; // pixels from which on a cell may be a pixel broader than its neighbour, so that a row fills the width
 
 // The zooms, the closest one first: [level, size of a cell]. Each has about a quarter of the area of the one before.
 // finest: the least level that there is
@@ -23,10 +24,14 @@ export function rowOf(width, cell) {
 // The cells of a panel at a level: [first, one behind the last]
 export const cellsOf = (panel, level) => [Math.floor(panel.cell / 4 ** level), Math.ceil((panel.cell + panel.cells) / 4 ** level)];
 
-// {blocks: [{panel, x, y, width, height, from, to, rows (of a column), columns}], height, tall (the cells' part of it), row, cell, level}
-export function layOut(panels, { width, cell, level, label, scale = 1 }) {
-	const row = rowOf(width, cell), wide = row * cell, gap = Math.round(COLUMN_GAP * scale), between = Math.round(PANEL_GAP * scale);
-	const most = Math.max(1, Math.floor((width + gap) / (wide + gap)));
+// cell: the least size of one; it is larger if as many columns of rows then fill the width.
+// {blocks: [{panel, x, y, width, height, from, to, rows (of a column), columns}], height, tall (the cells' part of it), row, cell (its
+// height), broad (its width, see edge()), level}
+export function layOut(panels, { width, cell: least, level, label, scale = 1 }) {
+	const row = rowOf(width, least), gap = Math.round(COLUMN_GAP * scale), between = Math.round(PANEL_GAP * scale);
+	const most = Math.max(1, Math.floor((width + gap) / (row * least + gap)));
+	const room = (width - (most - 1) * gap) / (most * row), cell = Math.max(least, Math.floor(room));
+	const broad = cell >= BROAD && room > cell ? room : cell, wide = Math.floor(row * broad);
 	const tall = Math.max(8, Math.floor(TALL * scale / cell));
 	const blocks = [];
 	let x = 0, y = 0, deep = 0, cells = 0;
@@ -46,8 +51,11 @@ export function layOut(panels, { width, cell, level, label, scale = 1 }) {
 		x += w + between;
 		deep = Math.max(deep, block.height);
 	});
-	return { blocks, height: y + deep, tall: cells + Math.max(deep - label, 0), row, cell, level, label, wide, gap };
+	return { blocks, height: y + deep, tall: cells + Math.max(deep - label, 0), row, cell, broad, level, label, wide, gap };
 }
+
+// Where the i-th cell of a row begins, in pixels
+export const edge = ({ broad }, i) => Math.round(i * broad);
 
 // The closest zoom at which the cells alone are no taller than `height`, and all is no taller than `whole`; if titles take
 // too much for that, the one at which all is least tall. The last one if the cells fit at none.
@@ -93,14 +101,14 @@ export function visibleCells(layout, top, bottom) {
 
 // {block, cell} at a point, or null
 export function hit(layout, x, y) {
-	const { row, cell, label, wide, gap } = layout;
+	const { row, cell, broad, label, wide, gap } = layout;
 	for (const b of layout.blocks) {
 		if (x < b.x || x >= b.x + b.width || y < b.y + label || y >= b.y + b.height)
 			continue;
 		const column = Math.floor((x - b.x) / (wide + gap)), left = x - b.x - column * (wide + gap);
 		if (left >= wide)
 			return null;
-		const at = b.from + (column * b.rows + Math.floor((y - b.y - label) / cell)) * row + Math.floor(left / cell);
+		const at = b.from + (column * b.rows + Math.floor((y - b.y - label) / cell)) * row + Math.min(Math.ceil((Math.floor(left) + 0.5) / broad) - 1, row - 1);
 		return at < b.to ? { block: b, cell: at } : null;
 	}
 	return null;
@@ -109,7 +117,7 @@ export function hit(layout, x, y) {
 // Where a cell of a block is: its upper left corner
 export function place(layout, { block, cell }) {
 	const at = cell - block.from, r = Math.floor(at / layout.row), column = Math.floor(r / block.rows);
-	return { x: block.x + column * (layout.wide + layout.gap) + at % layout.row * layout.cell, y: block.y + layout.label + (r - column * block.rows) * layout.cell };
+	return { x: block.x + column * (layout.wide + layout.gap) + edge(layout, at % layout.row), y: block.y + layout.label + (r - column * block.rows) * layout.cell };
 }
 
 // Where a key leads from a cell; undefined: it is no such key

@@ -6,6 +6,8 @@ import { el } from "./dom.js";
 import { bytes, clock, visible, MINUS } from "./format.js";
 import { differenceWords, differences, legend, partTitle, stressed } from "./memory_words.js";
 
+const LABEL_ROOM = 10; // pixels around a part's label
+
 const signed = (n) => (n > 0 ? `+${bytes(n)}` : n < 0 ? `${MINUS}${bytes(-n)}` : bytes(0));
 
 export function sentence(json) {
@@ -16,11 +18,21 @@ export const advice = (json) => (json.advice.length ? el("ul", { class: "advice"
 
 export function bar(json) {
 	const parts = json.parts.filter((p) => p.bytes > 0);
-	return el("div", { class: "memory-bar", role: "img", "aria-label": parts.map((p) => partTitle(p, json.seen_bytes)).join("; ") }, parts.map((p) => {
-		const piece = el("span", { "data-part": p.name, title: partTitle(p, json.seen_bytes) }, `${p.title} ${bytes(p.bytes)}`);
+	const pieces = parts.map((p) => {
+		const piece = el("span", { "data-part": p.name, title: partTitle(p, json.seen_bytes) }, el("span", {}, `${p.title} ${bytes(p.bytes)}`));
 		piece.style.flexGrow = p.bytes;
 		return piece;
-	}));
+	});
+	// a label is whole, or in the list below the bar
+	const below = parts.map((p) => el("li", { hidden: true }, el("i", { "data-part": p.name }), `${p.title} ${bytes(p.bytes)}`));
+	new ResizeObserver(() => {
+		pieces.forEach((piece) => { piece.firstChild.hidden = false; });
+		const cut = pieces.map((piece) => piece.firstChild.offsetWidth + LABEL_ROOM > piece.clientWidth);
+		pieces.forEach((piece, i) => { piece.firstChild.hidden = cut[i]; });
+		below.forEach((item, i) => { item.hidden = !cut[i]; });
+	}).observe(pieces[0] ?? document.body);
+	return el("div", {}, el("div", { class: "memory-bar", role: "img", "aria-label": parts.map((p) => partTitle(p, json.seen_bytes)).join("; ") }, pieces),
+		el("ul", { class: "memory-key", "aria-label": "Parts" }, below));
 }
 
 export const key = (json) => el("ul", { class: "memory-key", "aria-label": "Legend" }, legend(json).map(([name, text]) => el("li", {}, el("i", { "data-state": name }), text)));
@@ -43,7 +55,7 @@ export function panelsTable(json) {
 export function mappingsTable(json, links) {
 	if (!json.mappings.length)
 		return null;
-	return el("section", { "aria-label": "Mappings" }, el("h2", {}, "Memory from mmap, of 64 KiB and more, outside malloc"),
+	return el("section", { "aria-label": "Memory from mmap" }, el("h2", {}, "Memory from mmap, of 64 KiB and more, outside malloc"),
 		scroll("Mappings", el("table", { class: "mappings" }, head([["bytes", true], ["in memory", true], ["from", false], ["caller", false]]), el("tbody", {}, json.mappings.map((m) =>
 			el("tr", {}, cell(bytes(m.bytes)), cell(bytes(m.resident_bytes)), el("td", { class: "address" }, m.from), el("td", { class: "location" }, links && m.location ? el("a", { href: links.at(m.location) }, visible(m.location)) : visible(m.location || "(not known)"))))))));
 }

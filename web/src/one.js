@@ -5,7 +5,7 @@
 // the page asks for them when the location changed, every five seconds at most.
 
 import { el, setText } from "./dom.js";
-import { bytes, count, small, visible, sizeRange, countRange, duration, moment, DASH } from "./format.js";
+import { bytes, count, gcs, small, visible, sizeRange, countRange, duration, moment, DASH } from "./format.js";
 import { pieces } from "./place.js";
 import { pairChart } from "./chart.js";
 import { locationSentence } from "./verdict.js";
@@ -34,20 +34,20 @@ export class One {
 		this.byAge = el("table", { class: "histogram" });
 		this.newest = el("table", { class: "blocks" });
 		this.oldest = el("table", { class: "blocks" });
+		this.addresses = el("details", {}, el("summary", {}, "Single blocks, with their addresses"), el("div", { class: "columns" }, this.newest, this.oldest));
 		this.source = el("div", { class: "source" });
 		this.callers = new Callers();
 		this.held = new Held();
 		this.exports = el("p", { class: "exports" });
-		this.plots = el("div", { class: "columns" },
+		this.plots = el("div", {},
 			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "live bytes"), " ", el("span", { class: "key two" }, "blocks seen by this page")), this.over),
 			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "allocations a second"), " ", el("span", { class: "key two" }, "frees a second")), this.rates));
 		this.root = el("section", { class: "one", "aria-label": "One location", hidden: true },
 			el("p", {}, el("button", { type: "button", class: "back", onclick: () => on.back() }, "\u2190 All locations")),
 			this.name, this.links = el("div"), this.sentence,
-			this.plots,
-			this.facts, this.callers.root, this.held.root, this.source,
-			el("div", { class: "columns" }, this.bySize, this.byAge),
-			el("div", { class: "columns" }, this.newest, this.oldest), this.exports);
+			el("div", { class: "columns beside-source" }, this.plots, this.source),
+			this.facts, this.callers.root, this.held.root,
+			el("div", { class: "columns" }, this.bySize, this.byAge), this.addresses, this.exports);
 	}
 
 	// Another location, or null: it goes. hello: the stream's first event, as soon as it came
@@ -132,7 +132,7 @@ export class One {
 		const lifeUnit = life.unit;
 		const row = Object.fromEntries(["liveBytes", "live", "frees", "allocations", "total", "growth", "lifeSum", "lifeMax"].map((k) => [k, rows[k][slot]]));
 		const bySize = this.detail?.by_size || [];
-		setText(this.sentence, locationSentence({ row, t: live.t, v: live.values, offset, bySize, lifeUnit }));
+		setText(this.sentence, locationSentence({ row, grows: rows.growing?.get(this.location), t: live.t, v: live.values, offset, bySize, lifeUnit }));
 		this.over.setAttribute("aria-label", `Live bytes over time, now ${bytes(row.liveBytes)} in ${count(row.live)} blocks`);
 		this.rates.setAttribute("aria-label", `Allocations a second over time, now ${small(rows.rate[slot])}`);
 		this.showFacts(row, rows.rate[slot], lifeUnit);
@@ -223,7 +223,7 @@ export class One {
 			this.noSource(answer.why);
 			return;
 		}
-		this.source.replaceChildren(el("ol", { "aria-label": `Source of ${visible(answer.file)}` },
+		this.source.replaceChildren(el("ol", { tabindex: 0, "aria-label": `Source of ${visible(answer.file)}` },
 			answer.lines.map((text, i) => {
 				const line = answer.first + i, here = line === answer.line;
 				return el("li", { class: here ? "here" : null, "aria-current": here ? "true" : null },
@@ -280,7 +280,7 @@ function histogram(table, caption, what, buckets, range) {
 }
 
 function blocks(table, caption, lives, unit, born) {
-	const age = (l) => (unit === "bytes" ? bytes(l.age) : count(l.age));
+	const age = (l) => (unit === "bytes" ? bytes(l.age) : gcs(l.age));
 	table.replaceChildren(el("caption", {}, caption),
 		el("thead", {}, el("tr", {}, ["size", "age", "since", "address"].map((t) => el("th", { scope: "col", class: "num" }, t)))),
 		el("tbody", {}, lives.map((l) => el("tr", {}, el("td", { class: "num" }, bytes(l.size)), el("td", { class: "num", title: `generation ${count(l.generation)}` }, age(l)),

@@ -132,6 +132,6 @@ export class Record {
 
 	close() {
 		this.hide();
-		this.button.focus();
+		(this.button.closest("details")?.querySelector("summary") ?? this.button).focus();
 	}
 }

@@ -49,18 +49,19 @@ export class Rows {
 		this.curves ||= new Curves();
 		this.kinds ||= new Kinds();
 		this.mentioned = null;     // the location that the server's sentence names
+		this.growing = null;    // location → {since, rate, change} of those that grow, by the same answer; null: not known
 		this.marked = null;     // the tab's mark: {t, base: id → live bytes then}
 	}
 
 	// All rows come anew, of the same process: their curves go on.
 	again() {
-		const { marked, mentioned } = this;
+		const { marked, mentioned, growing } = this;
 		const kept = this.size ? new Map() : this.kept; // none came since the last time
 		for (const [id, slot] of this.bySlot)
 			kept.set(id, { location: this.location[slot], series: this.series[slot] });
 		this.clear();
 		this.kept = kept;
-		Object.assign(this, { marked, mentioned });
+		Object.assign(this, { marked, mentioned, growing });
 	}
 
 	// One "rows" event. Returns how many rows it had.
@@ -120,7 +121,7 @@ export class Rows {
 		this.rate[slot] = 0;
 		this.base[slot] = this.marked?.base.get(values[0]) || 0;
 		this.grown[slot] = NaN;
-		this.rank[slot] = this.curve(slot)?.rank ?? NaN;
+		this.rank[slot] = this.rankOf(slot);
 		for (const list of Object.values(this.names))
 			list[slot] = undefined;
 		if (known)
@@ -219,8 +220,21 @@ export class Rows {
 			this.curves.load(json);
 		else
 			this.curves.clear();
+		this.rankAll();
+	}
+
+	rankAll() {
 		for (let slot = 0; slot < this.slots; slot++)
-			this.rank[slot] = this.curve(slot)?.rank ?? NaN;
+			this.rank[slot] = this.rankOf(slot);
+	}
+
+	// Above 0: it grows, as the sentence's answer has it, by so much in the time of the curves, or since it has grown.
+	// Below: it shrank by so much.
+	rankOf(slot) {
+		const grows = this.growing?.get(this.location[slot]), { from, to } = this.curves;
+		if (!grows)
+			return Math.min(this.curve(slot)?.rank ?? NaN, 0);
+		return Math.max(1, to > from ? Math.min(grows.change, grows.rate / 60 * (to - from)) : grows.change);
 	}
 
 	kindKey(slot) {
@@ -231,14 +245,16 @@ export class Rows {
 		return this.kinds.samples(this.id[slot]);
 	}
 
-	// The location that the server's sentence names, or null
-	mention(location) {
-		this.mentioned = location;
+	// /verdict.json, as an object, or null: the sentence and the table say the same of what grows.
+	learn(verdict) {
+		this.mentioned = verdict?.at ?? null;
+		this.growing = verdict?.growers ? new Map(verdict.growers.map((g) => [g.location, { since: g.since, rate: g.rate_bytes_per_minute, change: g.change }])) : null;
+		this.rankAll();
 	}
 
-	// By recent slope. The one in the sentence comes before all.
+	// What grows comes first, and the one in the sentence before all.
 	order(slot, descending) {
-		if (descending && this.mentioned && this.location[slot] === this.mentioned)
+		if (descending && this.rank[slot] > 0 && this.location[slot] === this.mentioned)
 			return Infinity;
 		return slopeKey(this.rank[slot], this.liveBytes[slot], descending);
 	}

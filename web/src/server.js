@@ -19,6 +19,19 @@ export function encodeLocation(location) {
 	return text.length > LINK_MAX ? shortId(location) : text;
 }
 
+// The page of a location, or of all
+export const placePath = (location) => `${base()}/${location === null ? "" : `at/${encodeLocation(location)}`}`;
+
+// The location that such a path names, or null: known has those of short ids, by path
+export function placeOf(path, known = new Map()) {
+	const text = path.startsWith(`${base()}/at/`) ? path.slice(base().length + 4) : "";
+	try {
+		return known.get(path) ?? (decodeURIComponent(text) || null);
+	} catch {
+		return null; // broken by hand
+	}
+}
+
 async function explain(response) {
 	const text = (await response.text()).trim().split("\n")[0];
 	return text || `${response.status} ${response.statusText}`;

@@ -19,6 +19,7 @@ const LIST = [
 	["object_error", "EVERY", "Per cent by which the number of objects may be off, in 19 of 20 cases; unknown without samples."],
 	["live_samples", "EVERY", "Live blocks that stand for others, since allocations were sampled when they were made; 0 if every block was counted."],
 	["live_error", "EVERY", "Per cent by which the live bytes may be off for that reason, in 19 of 20 cases; 0 if every block was counted."],
+	["peak_bytes", "EVERY", "Bytes live here when all live memory was highest since the start or the last reset, as far as it was looked at, once a second or so; 0 if nobody looked."],
 	["processes", "FAMILY", "Processes of the family that know the location; for a group, those that know the one that most know."],
 	["kind", "KINDS", "The kind of most of the live bytes, and its share of them; estimated from samples, and unknown without any."],
 	["kind_samples", "KINDS", "Samples that the kind rests on."],

@@ -5,13 +5,16 @@
 
 const FAR = 2 ** 50; // more than a slope or an amount of memory
 
-// The key of the order by recent slope; rank: the server's, or NaN. Rows that grow have the largest keys, by
-// their slope; all others have their live bytes. Upwards, rows that shrink have the smallest keys, by their slope.
+// The key of the order by trend; rank: see Rows.rankOf(). Rows that grow have the largest keys, by their growth;
+// all others have their live bytes. Upwards, rows that shrink have the smallest keys, by what they lost.
 export function slopeKey(rank, liveBytes, descending) {
 	if (rank > 0)
 		return FAR + rank;
 	return rank < 0 && !descending ? rank - FAR : liveBytes;
 }
+
+// Is that the key of a row that grows?
+export const isGrower = (key) => key > FAR;
 
 // The sort keys, by slot. A text's key is the time it came, which doesn't change. Unknown values
 // come last.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// state.js - the view of the table, and the same as the URL's fragment, so
+// state.js - the view of the table, and the same as the URL: a location's path, and the fragment, so
 // that a view can be kept and shared. Only unusual values are in the URL; it
 // ignores values there that it can't understand.
 
@@ -23,8 +23,9 @@ export const usual = () => ({
 	at: null,        // the location being looked at
 });
 
-export function parseState(hash) {
-	const state = usual();
+// at: the location that the path names, or null; #at= of a fragment comes first, as older links have it
+export function parseState(hash, at = null) {
+	const state = { ...usual(), at };
 	let p;
 	try {
 		p = new URLSearchParams(hash.replace(/^#/, ""));
@@ -51,7 +52,7 @@ export function parseState(hash) {
 	if (p.get("view") === "map")
 		state.view = "map";
 	state.zoom = p.getAll("zoom").slice(0, 2);
-	state.at = p.get("at") || null;
+	state.at = p.get("at") || at;
 	return state;
 }
 
@@ -69,11 +70,10 @@ export function asked(state) {
 	return state.range ? `range=${state.range}` : "";
 }
 
-// "" or "#..."
+// "" or "#...", behind the path of state.at
 export function formatState(state) {
 	const p = new URLSearchParams();
 	const set = (name, value, is) => is && p.set(name, value);
-	set("at", state.at, state.at);
 	set("view", state.view, state.view !== "table");
 	for (const name of state.view === "map" ? state.zoom : [])
 		p.append("zoom", name);

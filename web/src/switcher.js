@@ -4,7 +4,8 @@
 
 import { el, setText, setAttr } from "./dom.js";
 import { bytes } from "./format.js";
-import { answers, nameOf } from "./fleet.js";
+import { answers, nameOf, numberOf } from "./fleet.js";
+import { menu } from "./menu.js";
 import { Poll, fetchJSON, mount } from "./poll.js";
 
 const EVERY = 3000;
@@ -15,20 +16,10 @@ export class Switcher {
 		this.pid = pid;
 		this.summary = el("summary", {}, "processes");
 		this.list = el("ul");
-		this.root = el("details", { class: "menu switch", hidden: true }, this.summary, this.list);
+		this.root = menu("switch", this.summary, this.list);
+		this.root.hidden = true;
 		this.poll = new Poll(() => fetchJSON(`${mount()}/family.json`), EVERY, { data: (d) => this.show(d), lost: () => {} });
 		this.root.addEventListener("toggle", () => (this.root.open ? this.poll.now() : this.poll.stop()));
-		addEventListener("keydown", (e) => {
-			if (e.key !== "Escape" || !this.root.open)
-				return;
-			e.stopImmediatePropagation(); // it is a step back for the page, too
-			this.root.open = false;
-			this.summary.focus();
-		}, true);
-		addEventListener("pointerdown", (e) => {
-			if (!this.root.contains(e.target))
-				this.root.open = false;
-		});
 	}
 
 	// Into the header, if the family's pages can be reached
@@ -48,11 +39,11 @@ export class Switcher {
 	}
 
 	show({ processes }) {
-		const there = processes.filter(answers), here = this.pid();
-		this.root.hidden = there.length < 2;
-		setText(this.summary, here ? `1 of ${there.length} processes` : `${there.length} processes`);
-		const lines = [...there.map((p) => this.line(`${mount()}/${p.pid}/`, nameOf(p), p.pid === here,
-			`pid ${p.pid} \u00b7 RSS ${bytes(p.rss_bytes)} \u00b7 live ${bytes(p.live_bytes)}${p.outlier ? ` \u00b7 stands out by ${p.outlier}` : ""}`, p.outlier)),
+		const here = this.pid();
+		this.root.hidden = processes.length < 2;
+		setText(this.summary, here ? `1 of ${processes.length} processes` : numberOf(processes));
+		const lines = [...processes.map((p) => this.line(answers(p) ? `${mount()}/${p.pid}/` : null, nameOf(p), p.pid === here,
+			!answers(p) ? `${p.pid ? `pid ${p.pid} \u00b7 ` : ""}${p.state}` : `pid ${p.pid} \u00b7 RSS ${bytes(p.rss_bytes)} \u00b7 live ${bytes(p.live_bytes)}${p.outlier ? ` \u00b7 stands out by ${p.outlier}` : ""}`, p.outlier || !answers(p))),
 			this.line(`${mount()}/family`, "Side by side", false, "all of them, compared"),
 			this.line(`${mount()}/all/`, "All together", false, "the sum of their tables")];
 		const focused = this.list.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;

@@ -4,11 +4,13 @@
 // scrolls. All rows have the same height (--row in the style sheet).
 
 import { isNarrow, isShort, widthOf } from "./fit.js";
-import { el, svg, setText, setAttr, setAmount, flash } from "./dom.js";
-import { visible, bytes, duration } from "./format.js";
+import { el, setText, setAttr, setAmount, flash } from "./dom.js";
+import { visible, duration } from "./format.js";
 import { pieces } from "./place.js";
-import { paths, direction, WIDTH, HEIGHT, POINTS } from "./spark.js";
+import { POINTS } from "./spark.js";
+import { drawTrend, trendCell } from "./trend.js";
 import { flameLink, keepsStacks } from "./callers.js";
+import { placePath } from "./server.js";
 
 const AROUND = 6; // rows kept ready above and below, where it scrolls
 const LATER = 250; // ms after which they are made ready where it doesn't
@@ -153,8 +155,7 @@ export class Table {
 	makeRow() {
 		const cells = this.columns.map((c) => {
 			if (c.drawn)
-				return el("td", { class: "trend" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" },
-					svg("path", { class: "area" }), svg("path", { class: "curve" })));
+				return trendCell();
 			if (c.text)
 				return el("td", { class: "location" }, el("a", {}, el("span", { class: "far" }), el("span", { class: "near" }), el("b", {}, el("span"), el("span", { class: "no" }))),
 					keepsStacks() && el("a", { class: "callers", tabindex: -1, title: "Callers: the flame graph of this location (the key w)" }, "callers"));
@@ -172,6 +173,7 @@ export class Table {
 			setAttr(row.tr, "aria-rowindex", position + 2);
 		}
 		setAttr(row.tr, "aria-selected", position === this.active ? "true" : null);
+		this.section(row, position);
 		if (same && !fresh)
 			return;
 		row.slot = slot;
@@ -184,6 +186,15 @@ export class Table {
 			else
 				this.number(row, i, c, slot, same);
 		});
+	}
+
+	// By trend the rows that grow steadily come first, and they alone are coloured.
+	section(row, position) {
+		const { growers } = this.view, rest = growers !== null && position >= growers;
+		setAttr(row.tr, "data-rest", rest ? "" : null);
+		setAttr(row.tr, "data-section", !growers ? null : position === 0 ? `Grows steadily (${growers})` : position === growers ? "Everything else, by size" : null);
+		const cell = row.cells[this.columns.findIndex((c) => c.text)];
+		setAttr(cell, "data-section", row.tr.dataset.section);
 	}
 
 	number(row, i, c, slot, same) {
@@ -215,7 +226,7 @@ export class Table {
 		const [, name, line] = /^(.*?)(:\d+)?$/s.exec(parts[2]);
 		[a.children[0], a.children[1], ...a.children[2].children].forEach((n, i) => setText(n, visible([parts[0], parts[1], name, line || ""][i])));
 		cell.title = visible(location);
-		a.setAttribute("href", source.grouped ? "#" : `#at=${encodeURIComponent(location.toWellFormed ? location.toWellFormed() : location)}`);
+		a.setAttribute("href", source.grouped ? "#" : placePath(location));
 		a.tabIndex = -1; // the arrows and Enter do it: one stop for the whole table
 		if (a.nextSibling) {
 			a.nextSibling.hidden = Boolean(source.grouped);
@@ -224,16 +235,8 @@ export class Table {
 	}
 
 	curve(cell, slot) {
-		const { source } = this.view;
 		const [t0, t1] = this.span;
-		const values = source.sample(slot, t0, t1, POINTS);
-		const drawn = paths(values), picture = cell.firstChild;
-		setAttr(picture.children[0], "d", drawn?.area);
-		setAttr(picture.children[1], "d", drawn?.line);
-		const way = direction(values);
-		setAttr(cell, "data-way", way > 0 ? "up" : way < 0 ? "down" : "flat");
-		const first = values.find((v) => v === v);
-		setAttr(picture, "aria-label", way ? `${way > 0 ? "up" : "down"} from ${bytes(first)} to ${bytes(values[values.length - 1])}` : "flat");
+		drawTrend(cell, this.view.source.sample(slot, t0, t1, POINTS));
 	}
 
 	click(event) {

@@ -57,16 +57,16 @@ export function flatFor(t, v, part = 0.01) {
 	return end - first;
 }
 
-// Since when v has been rising: the last time it was lowest, or null when it isn't
-export function risingSince(t, v) {
-	let at = -1;
-	for (let i = 0; i < v.length; i++)
-		if (v[i] !== null && (at < 0 || v[i] <= v[at]))
-			at = i;
-	return at >= 0 && at < v.length - 1 ? t[at] : null;
+// Where a text of the sentence names a file or a gem whose lines grow together, as [before, {name, href}, after];
+// else [text]
+export function togetherIn(text, together) {
+	const i = together ? text.indexOf(`${together.text}, on `) : -1;
+	if (i < 0)
+		return [text];
+	const { group, name } = together;
+	return [text.slice(0, i), { name: together.text, href: `#${new URLSearchParams({ q: `${group === "gem" ? "gem:" : ""}"${name}"`, group })}` },
+		text.slice(i + together.text.length)];
 }
-
-const perMinute = (perSecond) => `${bytes(perSecond * 60)} a minute`;
 
 // The server's answer as {text, name, rest, at, next, growing, title}: the sentence is text, the
 // link `name` to the location `at`, and rest. until: since when nobody answers, or tracking
@@ -96,6 +96,13 @@ function sizes(bySize, live) {
 	return share > 0.995 ? `all are ${what}` : share > 0.5 ? `most are ${what}` : `sizes vary, ${what} is the most usual`;
 }
 
+// The difference of its ends, if the curve never goes the other way; else null
+function oneWay(v) {
+	const known = v.filter((n) => n !== null);
+	const steps = known.slice(1).map((n, i) => n - known[i]);
+	return steps.every((n) => n >= 0) || steps.every((n) => n <= 0) ? (known.at(-1) ?? 0) - (known[0] ?? 0) : null;
+}
+
 function freed(row, lifeUnit) {
 	if (!row.frees)
 		return row.live ? "none was freed" : null;
@@ -105,23 +112,23 @@ function freed(row, lifeUnit) {
 }
 
 // One location: “98,112 blocks live, 230 MB, growing by 1.1 MB a minute since 01:20; ...”
+// grows: {since, rate} if the sentence's answer says so, else undefined: it is said to grow nowhere else.
 // t, v: its live bytes over time
-export function locationSentence({ row, t, v, offset, bySize, lifeUnit }) {
+export function locationSentence({ row, grows, t, v, offset, bySize, lifeUnit }) {
 	const seen = t.length ? t[t.length - 1] - t[0] : 0;
 	const steep = slope(t, v), floor = floorRate(t, v);
-	const rate = steep > 0 ? Math.max(0, Math.min(steep, floor)) : Math.min(0, Math.max(steep, floor)); // teeth are neither
-	const since = risingSince(t, v);
+	const trend = seen * (steep > 0 ? Math.max(0, Math.min(steep, floor)) : Math.min(0, Math.max(steep, floor))); // teeth are neither
+	const change = oneWay(v) ?? trend;
 	const flat = flatFor(t, v, 0.005);
 	let s = `${count(row.live)} block${row.live === 1 ? "" : "s"} live, ${bytes(row.liveBytes)}`;
-	if (Math.abs(rate * seen) > Math.max(row.liveBytes * 0.005, 256)) {
-		s += `, ${rate > 0 ? "growing" : "shrinking"} by ${perMinute(Math.abs(rate))}`;
-		if (rate > 0 && since !== null && offset !== null)
-			s += ` since ${moment(offset + since, offset + t[t.length - 1])}${since <= t[0] + 1 ? " or before" : ""}`;
-	} else if (flat >= 5 && flat > seen / 20) {
+	if (grows)
+		s += `, growing by ${bytes(grows.rate)} a minute${offset === null ? "" : ` since ${moment(offset + grows.since, offset + (t.at(-1) ?? grows.since))}`}`;
+	else if (Math.abs(trend) > Math.max(row.liveBytes * 0.005, 256))
+		s += `, ${bytes(Math.abs(change))} ${change > 0 ? "more" : "less"} than ${span(seen)} ago`;
+	else if (flat >= 5 && flat > seen / 20)
 		s += `, the same for ${span(flat)}`;
-	} else if (seen >= 5) {
+	else if (seen >= 5)
 		s += ", up and down";
-	}
 	const rest = [freed(row, lifeUnit), sizes(bySize, bySize.reduce((n, b) => n + b.count, 0))].filter(Boolean);
 	return rest.length ? `${s}; ${rest.join("; ")}.` : `${s}.`;
 }

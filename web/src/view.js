@@ -5,7 +5,7 @@
 
 import { Matches } from "./matches.js";
 import { sums } from "./group.js";
-import { sortSlots, sortAgain } from "./sort.js";
+import { isGrower, sortSlots, sortAgain } from "./sort.js";
 import { column } from "./columns.js";
 
 export class View {
@@ -19,6 +19,7 @@ export class View {
 		this.sorted = null;    // {by, keys}: what `all` is sorted by, and the values that it was sorted with
 		this.sums = { growth: 0, liveBytes: 0, live: 0 };
 		this.max = {};
+		this.growers = null;   // how many rows, the first ones, grow steadily; null: the order is another one
 	}
 
 	// state: see state.js; since: see Rows.measure(), and {same: true} if nothing grew meanwhile; hold: keep
@@ -32,6 +33,7 @@ export class View {
 		else
 			this.groups(state, sort);
 		this.measure();
+		this.growers = sort.id === "trend" && sort.descending ? this.countGrowers() : null;
 		return sort;
 	}
 
@@ -97,6 +99,14 @@ export class View {
 		}
 		this.sums = sum;
 		this.max = max;
+	}
+
+	countGrowers() {
+		const { order, source } = this, { get } = column("trend");
+		let n = 0;
+		while (n < order.length && isGrower(get(source, order[n], true)))
+			n++;
+		return n;
 	}
 
 	// Rows of events, whether they are shown or not

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+require_relative "growth"
+
 module Mwrap
   class Check
     # A location that keeps blocks of each call, or Ruby objects that have no blocks of their own.
@@ -23,11 +25,18 @@ module Mwrap
       end
 
       # Blocks kept of each call: an Integer if it is the same number in every call, else a Float.
-      def blocks_per_call = @growth.blocks_per_call
+      def blocks_per_call
+        @growth.blocks_per_call
+      end
 
       # Calls made in each round of the last series, and the blocks that were kept of them.
-      def rounds = @growth.lengths
-      def blocks = @growth.blocks # :nodoc:
+      def rounds
+        @growth.lengths
+      end
+
+      def blocks # :nodoc:
+        @growth.blocks
+      end
 
       # The Ruby file and the line, or nil for native code.
       def path_and_line
@@ -35,10 +44,14 @@ module Mwrap
       end
 
       # How many live blocks nothing holds, an Integer; nil: not known.
-      def held_by_nothing = @holders&.nothing
+      def held_by_nothing
+        @holders&.nothing
+      end
 
       # True if nothing holds most of what was lost: native code forgot it. False also if it isn't known.
-      def native? = !@holders.nil? && @holders.native?(@growth.blocks.sum)
+      def native?
+        !@holders.nil? && @holders.native?(@growth.blocks.sum)
+      end
 
       # One line without "leak: ".
       def to_s
@@ -46,7 +59,9 @@ module Mwrap
       end
 
       # The location, with a path below the current folder if it is there.
-      def short = Check.short(@location) # :nodoc:
+      def short # :nodoc:
+        Check.short(@location)
+      end
 
       # The loss, as a sentence without its subject.
       def sentence

@@ -10,10 +10,10 @@ module Mwrap
     # the gem is asked by SIGURG; another one is made to load the tracker.
     class Attach # :nodoc: all
       WAIT = 10        # seconds for a process to begin, and for its server to answer
-      TAKEN_WAIT = 10  # more, for one that is just doing it
+      TAKEN_WAIT = 60  # more, for one that is just doing it: on a busy machine that may take long
       UNSEEN_WAIT = 2  # for a server that may be out of sight, on TCP in another namespace
       AGAIN = 0.5      # the signal is sent again after so many seconds
-      SERVER = /(?:\A|,)(?:socket|socket_dir|listen):/n
+      SERVER = /(?:\A|,)[ \t]*(?:socket|socket_dir|listen):/n
       TOO_LATE = /\Aoptions: given after the first start/n
 
       def initialize(pid, given = {})
@@ -26,8 +26,10 @@ module Mwrap
       attr_reader :injection
 
       def start(options)
-        prepare
         given = options.to_s
+        require_folders(given)
+        prepare
+        require_late_server(given) if @target.preloaded?
         path = File.join(@request.inside, "#{@target.inner_pid}.sock")
         asked = given.match?(SERVER) ? given : [*given.then { |s| s unless s.empty? }, "socket:#{path}"].join(",")
         answer = ask("start\n#{asked}")
@@ -38,10 +40,11 @@ module Mwrap
         @request.record = asked unless again
         at = server(again ? @request.record : asked)
         late = ", which doesn't answer yet: the process's stderr may say why" unless answers?(at)
-        say("tracked from now on#{stopped}: #{at}#{late}")
+        say("#{@target.preloaded? ? "has a server" : "tracked"} from now on#{stopped}: #{at}#{late}")
       end
 
       def stop
+        raise Failure, "#{@target.name}: runs under mwrap from its start: use mwrapctl pause" if @target.preloaded?
         prepare
         answer = ask("stop\n")
         refuse(answer) unless answer == "ok"
@@ -68,9 +71,25 @@ module Mwrap
       def prepare
         @target.require_own
         @target.require_running
-        raise Failure, "#{@target.name}: runs under mwrap from its start: use its server" if @target.preloaded?
         @injection = Injection.new(@target, @request) unless @target.sleeps?
         while_it_lives { @request.prepare }
+      end
+
+      # A file whose folder isn't there would fail only in the process, which has begun then.
+      def require_folders(options)
+        Endpoint.apart(options, @target.inner_pid).slice("socket", "dump_path", "trace_path").each do |key, path|
+          folder = File.dirname(path)
+          File.directory?(Endpoint.inside(@target.pid, folder)) or raise Usage, "#{key}: #{folder} is no directory of the process's: make it"
+        end
+      end
+
+      # Options of other groups took effect when it began.
+      def require_late_server(options)
+        require_relative "tracked"
+        at = Tracked.new(@target.pid).server
+        raise Failure, "#{@target.name}: has a server already: #{at.name}" if at
+        late = Endpoint.apart(options, 0).keys.find { |key| Options::ALL.any? { |o| o.key == key && o.group != "HTTP server" } }
+        raise Usage, "#{late}: not for a process that is tracked since its start: leave it out" if late
       end
 
       # Its root and its memory go with it: what fails then is no fault of theirs.
@@ -135,7 +154,8 @@ module Mwrap
       def wait_for_late_answer
         ending = now + TAKEN_WAIT
         until (answer = @request.answer)
-          now < ending && @target.alive? or
+          @target.require_running
+          now < ending or
             raise Failure, "#{@target.name}: no answer, but it has taken the request: ask again later"
           sleep 0.01
         end

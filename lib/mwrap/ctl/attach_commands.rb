@@ -11,7 +11,7 @@ module Mwrap
     # Of commands.rb
     ATTACH_COMMANDS = [
       Command.new(
-        name: "attach", arguments: "PID [OPTIONS]",
+        name: "attach", arguments: "PID [OPTIONS]", example: "mwrapctl attach 4711",
         summary: "track a Ruby process that runs already",
         about: <<~TEXT,
           Begins to track a process that was started without mwrap. Its server then
@@ -27,7 +27,7 @@ module Mwrap
         end
       ),
       Command.new(
-        name: "detach", arguments: "PID",
+        name: "detach", arguments: "PID", example: "mwrapctl detach 4711",
         summary: "let it run as without mwrap",
         about: <<~TEXT,
           Ends tracking that attach or Mwrap.start began. The process runs on at no

@@ -146,7 +146,7 @@ module Mwrap
         when Net::HTTPRedirection
           raise Failure, "#{@at.name}: moved: use #{shown(response["Location"].to_s)}"
         else
-          raise Failure.new("#{@at.name}: status #{response.code}: #{reason(response)}", code: response.code.to_i)
+          raise Failure.new("#{@at.name}: #{reason(response)}", code: response.code.to_i)
         end
       end
 

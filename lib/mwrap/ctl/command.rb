@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+require_relative "nearest"
+
 module Mwrap
   module Ctl
     # An option of a command.
@@ -34,6 +36,8 @@ module Mwrap
       def word(text, flag)
         words = self.words
         return text if words.nil? || words.include?(text)
+        near = Nearest.of(text, words)
+        raise Usage, "#{flag}: \"#{text}\" is unknown: did you mean #{near}?" if near
         raise Usage, "#{flag}: \"#{text}\" is unknown: use #{words[0]}" if words.size == 1
         raise Usage, "#{flag}: \"#{text}\" is unknown: use #{words[..-2].join(", ")} or #{words[-1]}"
       end
@@ -58,23 +62,35 @@ module Mwrap
     # A command: its name, its words and its help.
     #
     # arguments:: what the usage line has behind the name: "", "SOCKET", "SOCKET [LOCATION]",
-    #             "FILE...", "[FILE...]". Only the last one may be optional or a list.
+    #             "FILE...", "[FILE...]". Only the last one may be optional or a list. A first one that is optional,
+    #             and is a process (Command::PROCESS), may be left out: Choice then finds the process that is meant.
     # forms::     for each argument by its name: its meaning, or an Array of [form, meaning].
+    # example::   a command line.
     # action::    what runs, with an Array of the arguments and a Hash of the options that were given,
     #             by their names. It returns :found or :unknown for the exit status 1 or 2; anything
     #             else is 0. nil: the class of the command's name does, of the file of that name.
-    Command = Struct.new(:name, :arguments, :summary, :about, :forms, :options, :action, keyword_init: true) do
+    Command = Struct.new(:name, :arguments, :summary, :about, :forms, :options, :example, :action, keyword_init: true) do
       def call(args)
         given = {}
         rest = parse(args, given)
-        missing = takes[rest.size]
+        implied = left_out?(rest)
+        missing = takes[rest.size + (implied ? 1 : 0)]
         raise Usage, "#{missing.name}: missing: see #{see}" unless missing.nil? || missing.optional
         raise Usage, "#{shown(rest[takes.size])}: one argument too many: see #{see}" if rest.size > takes.size && !takes.last&.many
+        rest.unshift(process(given)) if implied
         Command::STATUS.fetch((action || method(:perform)).call(rest, given), 0)
       end
 
       # The Arguments
       def takes = @takes ||= arguments.scan(/\S+/).map { |word| Argument.parse(word) }
+
+      # Is its process to be found?
+      def left_out?(rest)
+        return false unless takes[0]&.optional && Command::PROCESS.include?(takes[0].name)
+        return location?(rest[0]) if rest.size == 1 && takes[1]&.name == "LOCATION"
+        required = takes.count { |a| !a.optional }
+        rest.size < required || (rest.size == required && (rest.empty? || !server?(rest[0])))
+      end
 
       # Does it run another command, whose options are its own?
       def runs? = takes[0]&.name == "COMMAND"
@@ -86,7 +102,7 @@ module Mwrap
       def line = [name, *(arguments unless arguments.empty?)].join(" ")
 
       def help
-        <<~HEAD + meanings + "\nOptions:\n" + columns(options.map { |o| [o.label, o.help] })
+        <<~HEAD + meanings + "\nOptions:\n" + columns(options.map { |o| [o.label, o.help] }) + ("\nExample:\n  #{example}\n" if example).to_s
           usage: mwrapctl #{line} [OPTION ...]
 
           #{about.chomp}
@@ -103,11 +119,30 @@ module Mwrap
       def see = "mwrapctl help #{name}"
       def columns(rows) = rows.map { |label, text| Options.line(label, text) }.join
 
-      # Of the arguments: those with several forms below their own names
+      # Those of several forms are explained once: mwrapctl help SOCKET.
       def meanings
-        short, long = forms.partition { |_, meaning| meaning.is_a?(String) }
-        long.unshift(["Arguments", short]) unless short.empty?
-        long.map { |head, rows| "\n#{head}:\n#{columns(rows)}" }.join
+        rows = forms.map do |name, meaning|
+          next [name, meaning] if meaning.is_a?(String)
+          [name, "see mwrapctl help #{name}#{"; without it, the process that is tracked" if takes[0]&.optional && takes[0].name == name}"]
+        end
+        rows.empty? ? "" : "\nArguments:\n#{columns(rows)}"
+      end
+
+      def process(given)
+        require_relative "choice"
+        Choice.socket(given, adds_up: options.any? { |o| o.name == "all" }, pid: takes[0].name == "PID")
+      end
+
+      # A server, where only the word behind it is missing
+      def server?(text) = text.match?(%r{\A[1-9]\d*\z|\Ahttps?://}) || File.socket?(text) || File.directory?(text)
+
+      # A line, where SOCKET or LOCATION may stand? A host with a port isn't one.
+      def location?(text) = !File.exist?(text) && text.match?(/\.(?:rb|ru|erb|haml|slim|rake|gemspec):\d+\z|\(.*\+0x\h+\)/)
+
+      # The remedy for an unknown option
+      def meant(flag)
+        near = flag.start_with?("--") && Nearest.of(flag.delete_prefix("--"), options.map(&:name))
+        near ? "did you mean --#{near}?" : "see #{see}"
       end
 
       # A word of the command line in a message
@@ -130,7 +165,7 @@ module Mwrap
 
       def take(flag, value, args, given)
         option = options.find { |o| flag == "--#{o.name}" || flag == "-#{o.letter}" } or
-          raise Usage, "#{flag}: unknown option: see #{see}"
+          raise Usage, "#{flag}: unknown option: #{meant(flag)}"
         if option.value.nil?
           raise Usage, "#{flag}: takes no value: see #{see}" if value
           given[option.name] = true
@@ -144,7 +179,9 @@ module Mwrap
 
     # The exit status for what an action returns
     Command::STATUS = { found: 1, unknown: 2 }.freeze
+    # Arguments that are a process
+    Command::PROCESS = %w[SOCKET SOURCE PID].freeze
     # Arguments that no file is, for the completions
-    Command::NO_FILES = %w[LOCATION PID NAME VIEW FORM].freeze
+    Command::NO_FILES = %w[LOCATION PID NAME TEXT VIEW FORM].freeze
   end
 end

@@ -44,7 +44,7 @@ module Mwrap
       end
 
       def cells(r)
-        [r.score.round(4), r.confidence.round(4), r.growth, r.growth_blocks, *([r.growth / @per.to_f, r.growth_blocks / @per.to_f] if @per),
+        [r.score.round(4), r.confidence.round(4), r.growth, r.growth_blocks, *([r.growth / @per.to_f, r.growth_blocks && r.growth_blocks / @per.to_f] if @per),
          r.from_bytes, r.to_bytes, r.from_blocks, r.to_blocks, r.allocations, r.location,
          r.growth_objects, r.growth_object_bytes, r.growth_objects_error, r.from_objects, r.to_objects]
       end
@@ -52,15 +52,21 @@ module Mwrap
       def seconds = @from.unix && @to.unix && (@to.unix - @from.unix).round(3)
 
       def facts
-        grown = "live #{Text.bytes(@difference.growth, sign: true)} in #{Text.count(@difference.growth_blocks, sign: true)} blocks"
+        blocks = @difference.growth_blocks
+        grown = "live #{Text.bytes(@difference.growth, sign: true)}#{" in #{Text.count(blocks, sign: true)} blocks" if blocks}"
         all = [moment("from", @from), moment("to", @to)]
         all << "#{"#{Text.duration(seconds.abs)}#{" backwards" if seconds.negative?}: " if seconds}#{grown}#{", over #{Text.count(@per)} requests" if @per}"
       end
 
       def moment(word, snapshot)
-        facts = [snapshot.head["time"]&.then { |t| Text.clean(t) }, *("mark #{Text.clean(snapshot.mark)}" unless snapshot.mark.empty?),
+        facts = [snapshot.head["time"]&.then { |t| Text.clean(t) }, *moment_name(snapshot),
                  snapshot.pid&.then { |pid| "pid #{pid}" }, "live #{Text.bytes(snapshot.live_bytes)}", snapshot.rss&.then { |n| "RSS #{Text.bytes(n)}" }]
         "#{word.ljust(5)} #{Output.paint(Text.clean(snapshot.name), :bold)}: #{facts.compact.join(", ")}"
+      end
+
+      def moment_name(snapshot)
+        return if snapshot.mark.empty?
+        snapshot.mark == Snapshot::PEAK ? "the peak" : "mark #{Text.clean(snapshot.mark)}"
       end
 
       def extra

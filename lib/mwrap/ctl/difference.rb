@@ -17,6 +17,8 @@ module Mwrap
     #           and 0.15 beyond. Without their number: another location has as many more blocks, which happens
     #           if one request leaves blocks at several lines; else 0.6.
     #
+    # A moment at which blocks aren't known (Snapshot#at_peak) leaves growth alone: growth_blocks is nil, and score 0.
+    #
     # score is confidence × log2(1 + KB): size counts, but confidence counts more. A location's score and confidence are the
     # better ones of its blocks and its Ruby objects. Of objects only many, above and whole count, and how far their
     # number is above the error of its estimate:
@@ -35,13 +37,13 @@ module Mwrap
         @objects = from.objects? && to.objects?
         continues = to.continues?(from)
         @rows = (from.rows.keys | to.rows.keys).filter_map { |location| row(location, from.rows[location], to.rows[location], continues) }
-        @alike = @rows.map(&:growth_blocks).tally
+        @alike = @rows.filter_map(&:growth_blocks).tally
         @rows.each { |r| r.confidence, r.score = [judge(confidence(r), r.growth), judge(of_objects(r), r.growth_object_bytes.to_i)].max_by(&:last) }
         @growth = to.live_bytes - from.live_bytes
-        @growth_blocks = to.live - from.live
+        @growth_blocks = to.live && from.live && to.live - from.live
       end
 
-      SORTS = { "score" => ->(r) { [-r.score, -r.growth] }, "growth" => ->(r) { [-r.growth] }, "blocks" => ->(r) { [-r.growth_blocks] },
+      SORTS = { "score" => ->(r) { [-r.score, -r.growth] }, "growth" => ->(r) { [-r.growth] }, "blocks" => ->(r) { [-r.growth_blocks.to_i] },
                 "live" => ->(r) { [-r.to_bytes] }, "location" => ->(_) { [] } }.freeze
 
       # Ties are ordered by location.
@@ -53,9 +55,9 @@ module Mwrap
 
       def row(location, a, b, continues)
         growth = b.live_bytes - a.live_bytes
-        blocks = b.live - a.live
+        blocks = a.live && b.live && b.live - a.live
         objects = objects(a, b)
-        return if growth.zero? && blocks.zero? && objects.first(2).all? { |n| n.to_i.zero? }
+        return if growth.zero? && blocks.to_i.zero? && objects.first(2).all? { |n| n.to_i.zero? }
         # a location that isn't in the first one has counted from 0
         allocations = b.allocations - a.allocations.to_i if continues && b.allocations && (a.allocations || a.equal?(Snapshot::NONE))
         Row.new(location, growth, blocks, a.live_bytes, b.live_bytes, a.live, b.live, allocations, *objects)
@@ -69,7 +71,7 @@ module Mwrap
 
       def confidence(r)
         n = r.growth_blocks
-        return 0.0 unless n.positive? && r.growth.positive?
+        return 0.0 unless n&.positive? && r.growth.positive?
         many = n / (n + 8.0)
         above = n / (n + 2 * Math.sqrt(r.from_blocks))
         many * above * alike(r) * kept(r) * whole(n)

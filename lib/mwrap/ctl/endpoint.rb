@@ -36,6 +36,15 @@ module Mwrap
         apart(File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s, Target.inner_pid(pid))
       end
 
+      # The options of a text, by their names, expanded for a process
+      def apart(text, pid)
+        text.scan(/(?:\\.|[^,\\]|\\\z)+/mn).to_h do |item|
+          key, value = item.sub(/\A[ \t]+/n, "").split(":", 2)
+          value = value.to_s.gsub(/\\(.)/mn) { $1 }.gsub(/%([p%])/n) { $1 == "p" ? pid.to_s : "%" }
+          [key, value]
+        end
+      end
+
       # A path as a process has it
       def inside(pid, path)
         return File.join("/proc/#{pid}/cwd", path) unless path.start_with?("/")
@@ -132,9 +141,16 @@ module Mwrap
         inner = member || Target.member(pid)
         found = path ? there(inside(from, path), inner) : port && address(port, inner)
         found ||= listening(pid)
-        found or raise Failure, "process #{pid}: its MWRAP names no server: name its socket or HOST:PORT"
+        found or raise Failure, "process #{pid}: #{without(pid, options)}"
         found.token_file ||= options["token_file"]&.then { |file| inside(from, file) }
         found
+      end
+
+      # Why a process has no server that is found
+      def without(pid, options)
+        require_relative "tracked"
+        return "its server isn't in sight: name its socket or HOST:PORT" if options.keys.intersect?(%w[socket socket_dir listen])
+        Tracked.tracker?(pid) ? "is tracked without a server: run mwrapctl attach #{pid}" : "isn't tracked: start it with mwrap, or run mwrapctl attach #{pid}"
       end
 
       FORKS = 8
@@ -151,14 +167,6 @@ module Mwrap
         nil
       rescue Failure # somebody else's
         nil
-      end
-
-      def apart(text, pid)
-        text.scan(/(?:\\.|[^,\\]|\\\z)+/mn).to_h do |item|
-          key, value = item.split(":", 2)
-          value = value.to_s.gsub(/\\(.)/mn) { $1 }.gsub(/%([p%])/n) { $1 == "p" ? pid.to_s : "%" }
-          [key, value]
-        end
       end
 
       def same_root?(pid)

@@ -4,6 +4,7 @@
 require "uri"
 require_relative "client"
 require_relative "flame_page"
+require_relative "moment"
 require_relative "output"
 
 module Mwrap
@@ -14,11 +15,15 @@ module Mwrap
       FORMATS = { "html" => :tree, "json" => :tree, "collapsed" => "/stacks.collapsed",
                   "speedscope" => "/stacks.speedscope.json", "pprof" => "/debug/pprof/heap" }.freeze
 
+      # Of --output, where no --format is given
+      ENDINGS = { ".speedscope.json" => "speedscope", ".json" => "json", ".collapsed" => "collapsed", ".txt" => "collapsed", ".pb.gz" => "pprof", ".pprof" => "pprof" }.freeze
+
+      # socket: SOCKET, or SOCKET@peak
       def initialize(socket, given)
-        @socket = socket
+        @socket, @moment = Moment.split(socket)
         @given = given
-        @format = given.fetch("format", "html")
-        @by = given.fetch("by", "live")
+        @format = given["format"] || ENDINGS.find { |ending, _| given["output"].to_s.downcase.end_with?(ending) }&.last || "html"
+        @by = given.fetch("by", @moment ? "growth" : "live")
       end
 
       def run
@@ -31,9 +36,13 @@ module Mwrap
       private
 
       def check
+        if @moment
+          raise Usage, "#{@socket}@#{@moment}: a flame graph is of now or of the peak: leave the @ out, or write @#{Snapshot::PEAK}" unless @moment == Snapshot::PEAK
+          raise Usage, "--by: not for the peak, of which live bytes alone are known: leave it out" if @given["by"]
+        end
         unless tree?
           (%w[location invert] & @given.keys).each { |name| raise Usage, "--#{name}: not for --format #{@format}: use html or json" }
-          raise Usage, "--by growth: not for --format #{@format}: use html or json" if @by == "growth"
+          raise Usage, "#{@moment ? "@#{@moment}" : "--by growth"}: not for --format #{@format}: use html or json" if @by == "growth"
         end
         raise Usage, "stdout: is a terminal: give -o FILE" if @given["output"].nil? && $stdout.tty?
       end
@@ -44,13 +53,14 @@ module Mwrap
         text = +""
         tree = @client.json("/flame.json?#{query(tree? ? {} : { "limit" => 1 })}", text)
         require_stacks(tree)
-        return @client.get("#{FORMATS.fetch(@format)}?by=#{@by}") unless tree?
+        return @client.get("#{FORMATS.fetch(@format)}?#{query}") unless tree?
         return text if @format == "json"
         FlamePage.new(text, @client, @at).to_s
       end
 
-      def query(more)
-        asked = { "by" => @by, "location" => @given["location"], "invert" => ("1" if @given["invert"]), **more }.compact
+      def query(more = {})
+        asked = { "by" => @by, "to" => @moment, "location" => @given["location"], "invert" => ("1" if @given["invert"]),
+                  "frames" => @given["frames"], "startup" => @given["startup"], **more }.compact
         URI.encode_www_form(asked)
       end
 

@@ -46,8 +46,11 @@ module Mwrap
         raise Failure, "#{@target.name}: #{why}"
       end
 
-      # Its path there. If the process sees another file, or may not read it, it gets copies.
+      # Its path there. If the process sees another file, or may not read it, it gets copies. One that began with a
+      # tracker has that one: a second copy would be a tracker of its own.
       def tracker
+        there = @target.tracker
+        return there if there
         own = File.realpath(File.join(LIB, "libmwrap.so"))
         return own if seen?(own)
         OBJECTS.each { |name| copy(name) }

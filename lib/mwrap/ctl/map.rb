@@ -26,16 +26,15 @@ module Mwrap
       def run
         check
         @client = Client.of(@socket, @given)
-        @output ? draw : say
+        @page ? draw : say
         nil
       end
 
       private
 
       def check
-        return unless @output
-        raise Usage, "--json: not for --output: give one of them" if @given["json"]
-        raise Usage, "--output: \"#{@output}\" is no page: end it in .html, whose page can save a PNG" unless File.extname(@output).downcase == ".html"
+        @page = Output.form(@given, ["html", *Listing::FORMS]) == "html"
+        raise Usage, "--json: not for a page: give one of them" if @given["json"] && @page
       end
 
       def draw
@@ -63,7 +62,7 @@ module Mwrap
 
       def say
         snapshot = Output.busy("reading #{@socket}") { MapSnapshot.new(@client) }
-        return Output.write(snapshot.text) if @given["json"]
+        return Output.write(snapshot.text, @output || "-") if @given["json"] || Output.form(@given, ["html", *Listing::FORMS]) == "json"
         listing(snapshot).print(@given)
       end
 

@@ -4,20 +4,38 @@
 require_relative "client"
 require_relative "output"
 require_relative "snapshot"
+require_relative "written"
 
 module Mwrap
   module Ctl
-    # A moment, as a person names it: FILE, SOCKET for now, or SOCKET@MARK.
+    # A moment, as a person names it: FILE, a report's directory, SOCKET for now, or SOCKET@MARK. Behind any of them
+    # @peak is the moment when live memory was highest.
     module Moment # :nodoc: all
+      FILES = %w[.tsv .csv .json .txt].freeze # endings that no server's name has
+
       module_function
 
       # A Snapshot. given: options of OF_A_SERVER, for what isn't a file.
       def read(text, given)
         Output.busy("reading #{text}") do
-          next Snapshot.read(text) if text == "-" || file?(text)
+          file = written(text) and next Snapshot.read(file)
           socket, mark = split(text)
+          file = written(socket) and next of_file(text, file, mark)
+          raise Failure, "#{text}: no such file: write one with mwrapctl snap" if FILES.include?(File.extname(socket)) && !File.exist?(socket)
           Snapshot.ask(Client.of(socket, given), mark)
         end
+      end
+
+      # The file that a name without a mark stands for; nil: it is a server's
+      def written(text)
+        return text if text == "-" || file?(text)
+        Written.table(text) if Written.report?(text)
+      end
+
+      def of_file(text, file, mark)
+        raise Failure, "#{text}: a file has no marks: leave the @ out, or write @#{Snapshot::PEAK}" if mark && mark != Snapshot::PEAK
+        found = Snapshot.read(file)
+        mark ? found.at_peak : found
       end
 
       # Anything that isn't a server's

@@ -36,6 +36,15 @@ module Mwrap
           [24, WIDTH]
         end
 
+        # The form that the ending of --output asks for, one of `forms`; nil: none is asked for.
+        def form(given, forms)
+          to = given["output"]
+          return if to.nil? || to == "-"
+          ending = File.extname(to).delete_prefix(".").downcase.b
+          return ending if forms.include?(ending)
+          raise Usage, "--output: \"#{to}\" has no ending that says its form: end it in #{forms.map { |f| ".#{f}" }.then { |l| l.size == 1 ? l[0] : "#{l[..-2].join(", ")} or #{l[-1]}" }}"
+        end
+
         # to: a path, or "-" for stdout. A file appears whole or not at all, and replaces an old one.
         def write(bytes, to = "-")
           return put(bytes) if to == "-"
@@ -123,23 +132,28 @@ module Mwrap
         end
       end
 
-      # limit: of rows, if somebody gave one; empty: what a terminal shows if there are none
-      def initialize(columns, rows, facts: [], extra: {}, limit: nil, empty: nil)
+      # limit: of rows, if somebody gave one; empty: what a terminal shows if there are none; below: lines below the table there
+      def initialize(columns, rows, facts: [], extra: {}, limit: nil, empty: nil, below: [])
         @columns = columns
         @rows = rows
         @facts = facts
         @extra = extra
         @limit = limit
         @empty = empty
+        @below = below
       end
 
       SHOWN = 30 # rows on a terminal, if nothing says how many
 
+      FORMS = %w[tsv json txt].freeze # of --output
+
       def print(given)
-        Output.write(if given["json"] then json
-                     elsif given["text"] || Output.terminal? then text
+        form = Output.form(given, FORMS)
+        Output.write(if given["json"] || form == "json" then json
+                     elsif form == "tsv" then tsv
+                     elsif form || given["text"] || Output.terminal? then text
                      else tsv
-                     end)
+                     end, given.fetch("output", "-"))
       end
 
       def json
@@ -159,21 +173,52 @@ module Mwrap
         lines.concat(table(rows))
         more = @rows.size - rows.size
         lines << Output.paint("#{Text.count(more)} more: -n #{@rows.size}", :dim) if more.positive?
+        lines.concat(@below)
         lines.map { |l| "#{l}\n" }.join
       end
 
-      # Aligned lines, with the titles on top
+      LAST = 24  # columns of the terminal that the last column gets at least
+      TEXT = 18  # what another text gets then
+
+      # Aligned lines, with the titles on top. On a terminal they fit: texts are cut, and numbers for which there is no
+      # room even so are left out, the last ones first. Programs get them.
       def table(rows)
         shown = @columns.each_index.select { |i| @columns[i].title }.partition { |i| @columns[i].name != "location" }.flatten # which may be long
-        columns = @columns.values_at(*shown)
-        rows = rows.map { |row| row.values_at(*shown) }
-        cells = rows.map { |row| columns.zip(row).map { |c, v| c.show(v) } }
-        widths = columns.each_index.map { |i| [columns[i].title, *cells.map { |line| line[i] }].map { |s| Text.width(s) }.max }
+        all = rows
+        room = Output.terminal? ? Output.size[1] : nil
+        columns, cells, widths = laid_out(shown, all)
+        if room
+          columns, cells, widths = laid_out(shown, all, TEXT) unless fits?(widths, room)
+          while !fits?(widths, room) && (spare = shown[..-2].rindex { |i| !@columns[i].text? })
+            shown.delete_at(spare)
+            columns, cells, widths = laid_out(shown, all, TEXT)
+          end
+        end
+        rows = all.map { |row| row.values_at(*shown) }
+        fit(columns, cells, widths, room) if room
         head = Output.paint(line(columns, columns.map(&:title), widths), :bold)
         [head, *cells.zip(rows).map { |texts, row| line(columns, texts, widths, row) }]
       end
 
       private
+
+      def fits?(widths, room) = widths[..-2].sum { |w| w + 2 } + [widths[-1], LAST].min <= room
+
+      # [columns, their texts in each row, their widths]. most: of a text that isn't the last column
+      def laid_out(shown, rows, most = nil)
+        columns = @columns.values_at(*shown)
+        cells = rows.map { |row| columns.zip(row.values_at(*shown)).map { |c, v| c.show(v) } }
+        cells.each { |line| (0...line.size - 1).each { |i| line[i] = Text.tail(line[i], most) if columns[i].text? } } if most
+        [columns, cells, columns.each_index.map { |i| [columns[i].title, *cells.map { |line| line[i] }].map { |s| Text.width(s) }.max }]
+      end
+
+      # A location's end says more, and a command's beginning.
+      def fit(columns, cells, widths, room)
+        left = [room - widths[..-2].sum { |w| w + 2 }, 1].max
+        return unless columns[-1].text?
+        cells.each { |line| line[-1] = columns[-1].name == "command" ? Text.head(line[-1], left) : Text.tail(line[-1], left) }
+        widths[-1] = [widths[-1], left].min
+      end
 
       def limited(size) = @rows.first(@limit || size)
 

@@ -50,7 +50,7 @@ module Mwrap
         stats, at, state = process.server ? answer(process) : [{}, nil, "no server"]
         how = stats["how"].is_a?(String) ? stats["how"] : process.how
         live, before = stats.values_at("live_bytes", "before_bytes").map { |n| n if n.is_a?(Integer) }
-        shown = [*at, *("(#{state})" unless %w[answers].include?(state))].join(" ")
+        shown = [*at, *("(sampled)" if stats["estimated"]), *("(#{state})" unless %w[answers].include?(state))].join(" ")
         [process.pid, how, process.rss, live, before, state, Output.terminal? || @given["text"] ? shown : at, process.command]
       end
 

@@ -17,17 +17,25 @@ module Mwrap
 
       def run
         @given["output"] or raise Usage, "--output: missing: name the file, such as -o app.%p.mwtrace"
+        require_folder
         ENV["MWRAP"] = [*others, *ours].join(",")
         Launcher.new(LIB).run(["--", *@command])
       end
 
       private
 
+      # Else the command would run without a recording.
+      def require_folder
+        folder = File.dirname(@given["output"])
+        File.directory?(folder) or raise Usage, "#{folder}: no such directory: make it"
+        File.writable?(folder) or raise Usage, "#{folder}: can't be written to: name another one"
+      end
+
       def ours = KEYS.filter_map { |name, key| "#{key}:#{@given[name].to_s.gsub(/[,\\]/n) { "\\#{_1}" }}" if @given.key?(name) }
 
       # MWRAP's other options
       def others
-        ENV.fetch("MWRAP", "").b.scan(/(?:\\.|[^,\\]|\\\z)+/mn).reject { |item| KEYS.values.any? { |key| item.start_with?("#{key}:") } }
+        ENV.fetch("MWRAP", "").b.scan(/(?:\\.|[^,\\]|\\\z)+/mn).map { |item| item.sub(/\A[ \t]+/n, "") }.reject { |item| KEYS.values.any? { |key| item.start_with?("#{key}:") } }
       end
     end
   end

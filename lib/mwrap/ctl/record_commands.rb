@@ -8,7 +8,7 @@ module Mwrap
     # Of commands.rb
     RECORD_COMMANDS = [
       Command.new(
-        name: "record", arguments: "COMMAND [ARG...]",
+        name: "record", arguments: "COMMAND [ARG...]", example: "mwrapctl record -o app.%p.mwtrace ruby app.rb",
         summary: "run a command, and record each of its calls of malloc for replay",
         about: <<~TEXT,
           Runs COMMAND under mwrap, as mwrap(1) does, and writes each call of malloc and its
@@ -30,13 +30,14 @@ module Mwrap
         ]
       ),
       Command.new(
-        name: "replay", arguments: "FILE...",
+        name: "replay", arguments: "FILE...", example: "mwrapctl replay app.*.mwtrace",
         summary: "tell how much memory a recording takes under other allocators and settings",
         about: <<~TEXT,
           Makes the recorded calls again, thread by thread and in the same order, under each
           allocator and setting. Says how much memory malloc would have taken, and how much
           CPU. It first plays the recording as it was recorded: so it knows how far to trust
-          the rest. Several files are the processes of a cluster, added up by time.
+          the rest. Several files are the processes of a cluster, added up by time. Below that
+          it lists what lived where when live memory was highest.
         TEXT
         forms: { "FILE" => "a file written by record, or by trace pack" },
         options: [
@@ -50,16 +51,18 @@ module Mwrap
                      manual: "Plays at the recorded speed, for an allocator with threads of its own, such as jemalloc's `background_thread:true`. Without this option calls follow each other at once, and the allocator is told the recorded time."),
           Option.new(name: "jobs", value: "N", type: :count, help: "N at once; the default is one for each processor",
                      manual: "Plays N settings at once. The default is one for each processor, or fewer if memory is short."),
+          Option.new(name: "output", letter: "o", value: "FILE", help: "where to; its ending says the form: .html, .tsv, .json, .txt",
+                     manual: "Writes the result to FILE, and replaces it if it is there. Its ending says the form: `.html` is a page with the curves, the others are `.tsv`, `.json` and `.txt`."),
           Option.new(name: "report", value: "FILE", help: "also write a page with the curves, as one file",
                      manual: "Also writes a page with the curves, as one file that needs no server and no network. It replaces FILE if that is there; `-` is stdout."),
           Option.new(name: "json", help: "print an array of objects, one for each setting",
-                     manual: "Prints an array of objects, one for each setting, the first as recorded: `setting`, `malloc`, `environment`, `peak_rss_bytes`, `mean_rss_bytes`, `cpu_seconds`, `failed_allocations`, `curve` (pairs of seconds and bytes). One that can't be played has `error`. The first one has `recorded_peak_bytes`, `recorded_mean_bytes`, `peak_error` and `mean_error` (parts of 1)."),
+                     manual: "Prints an array of objects, one for each setting, the first as recorded: `setting`, `malloc`, `environment`, `peak_rss_bytes`, `mean_rss_bytes`, `cpu_seconds`, `failed_allocations`, `curve` (pairs of seconds and bytes). One that can't be played has `error`. The first one has `recorded_peak_bytes`, `recorded_mean_bytes`, `peak_error` and `mean_error` (parts of 1), and `live_peak`: what lived where when live memory was highest."),
           Option.new(name: "text", help: "sentences and aligned columns, also into a pipe, which gets TSV else",
                      manual: "Writes sentences and aligned columns, also into a pipe. Without this option a terminal gets them, and a pipe gets TSV with exact numbers.")
         ]
       ),
       Command.new(
-        name: "trace", arguments: "FORM FILE",
+        name: "trace", arguments: "FORM FILE", example: "mwrapctl trace pack app.1.mwtrace -o app.packed",
         summary: "write a recording in another form",
         about: <<~TEXT,
           Writes what a recording has: as text, for heaptrack's programs, or packed, which is

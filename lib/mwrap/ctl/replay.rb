@@ -18,6 +18,10 @@ module Mwrap
       COLUMNS = [Column.new("setting", "SETTING", :text), Column.new("peak_rss_bytes", "PEAK", :bytes), Column.new("mean_rss_bytes", "MEAN", :bytes),
                  Column.new("peak_change", "CHANGE", :relative), Column.new("cpu_seconds", "CPU S", :score)].freeze
       AS_RECORDED = "as recorded"
+      LIVED = [Column.new("bytes", "LIVE", :bytes), Column.new("share", "SHARE", :share), Column.new("blocks", "BLOCKS", :count), Column.new("location", "LOCATION", :text)].freeze
+      LIVED_SHOWN = 10
+
+      FORMS = ["html", *Listing::FORMS].freeze
 
       def initialize(files, given)
         @files = files
@@ -26,15 +30,25 @@ module Mwrap
 
       # :found if a setting can't be played
       def run
+        Output.form(@given, FORMS) # before hours of work
         settings = ReplaySettings.new(@given).to_a
         @recordings = @files.map { |file| Recording.new(file) }
         results = in_temporary { |dir| pack(dir) && play(settings) }
         report(results)
-        results.each { |r| $stderr.write("mwrapctl: #{r.name}: #{r.problem}\n") unless r.fine? }
-        :found unless results.all?(&:fine?)
+        problems = [*results.map { |r| [r.name, r.problem] }, [@peak.label, @peak.problem]].select(&:last)
+        problems.each { |name, problem| $stderr.write("mwrapctl: #{name}: #{problem}\n") }
+        :found unless problems.empty?
       end
 
       private
+
+      # Lines below the table: what lived at the peak
+      def at_peak(outcome)
+        rows = outcome.lived
+        return [] if rows.empty?
+        more = rows.size - LIVED_SHOWN
+        ["", outcome.words.at_peak, *Listing.new(LIVED, rows).table(rows.first(LIVED_SHOWN)), *(Output.paint("#{Text.count(more)} more: --json", :dim) if more.positive?)]
+      end
 
       def in_temporary
         dir = nil
@@ -62,7 +76,8 @@ module Mwrap
         settings = [here.under_its_name, *settings] unless here.problem || settings.any? { |s| s.same?(here) }
         rows = [@recordings.map { |r| PlayJob.new(r, ReplaySettings.recorded(r.meta, AS_RECORDED), ["--as-recorded", *pace]) },
                 *settings.map { |s| @recordings.map { |r| PlayJob.new(r, s, pace) } }]
-        run_all(rows.flatten)
+        @peak = PeakJob.new(@recordings)
+        run_all([@peak, *rows.flatten])
         rows.map { |jobs| ReplayResult.new(jobs, @recordings) }
       end
 
@@ -75,10 +90,11 @@ module Mwrap
       end
 
       def report(results)
-        outcome = ReplayOutcome.new(@recordings, results)
+        outcome = ReplayOutcome.new(@recordings, results, @peak.peak)
         Output.write(ReplayPage.html(outcome.document), @given["report"]) if @given["report"]
-        return Output.write("#{JSON.generate(outcome.settings)}\n") if @given["json"]
-        Listing.new(COLUMNS, outcome.rows, facts: outcome.facts, empty: "Nothing could be played.").print(@given)
+        return Output.write(ReplayPage.html(outcome.document), @given["output"]) if Output.form(@given, FORMS) == "html"
+        return Output.write("#{JSON.generate(outcome.settings)}\n", @given.fetch("output", "-")) if @given["json"] || Output.form(@given, FORMS) == "json"
+        Listing.new(COLUMNS, outcome.rows, facts: outcome.facts, below: at_peak(outcome), empty: "Nothing could be played.").print(@given)
       end
     end
   end

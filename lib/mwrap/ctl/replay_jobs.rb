@@ -3,6 +3,7 @@
 
 require "etc"
 require_relative "replay_program"
+require_relative "snapshot"
 
 module Mwrap
   module Ctl
@@ -120,6 +121,37 @@ module Mwrap
         @begun ||= !@curve.empty? || @progress.positive?
       rescue JSON::ParserError
         @problem = "says what can't be read: #{Text.clean(line[0, 80])}"
+      end
+    end
+
+    # Looks what lived where when the live bytes of all these recordings were most.
+    class PeakJob < ReplayJob # :nodoc: all
+      # recordings: packed ones
+      def initialize(recordings)
+        super("the peak of what lived", ["peak", "--progress", *recordings.map(&:packed)], ReplayProgram::QUIET, recordings.sum(&:events) / FASTER)
+        @locations = Hash.new { |all, name| all[name] = [0, 0] }
+      end
+
+      FASTER = 10 # than a PlayJob
+
+      # Next to nothing
+      def need = 0
+
+      # "seconds" since the first recording's beginning, "bytes", "blocks"; "locations": [location, bytes, blocks] each, most
+      # bytes first. nil: it isn't known
+      def peak
+        return unless @sums && !@problem && @sums[1].positive?
+        rows = @locations.map { |name, amounts| [name, *amounts] }.sort_by { |name, bytes,| [-bytes, name] }
+        { "seconds" => @sums[0], "bytes" => @sums[1], "blocks" => @sums[2], "locations" => rows }
+      end
+
+      private
+
+      def said(line)
+        first, second, third = line.split("\t", 3)
+        return @sums = [first.to_f, second.to_i, third.to_i] unless @sums
+        name = third.to_s.empty? ? "(no location)" : Text.utf8(third).sub(Snapshot::ADDRESS, "")
+        @locations[name].then { |a| a[0] += first.to_i and a[1] += second.to_i }
       end
     end
 

@@ -8,10 +8,13 @@ module Mwrap
   module Ctl
     # The results of all settings: as JSON, for the page, and above the table.
     class ReplayOutcome # :nodoc: all
-      # results: the first one as recorded
-      def initialize(recordings, results)
+      attr_reader :words
+
+      # results: the first one as recorded; peak: as PeakJob has it
+      def initialize(recordings, results, peak)
         @recordings = recordings
         @results = results
+        @peak = peak
         @any = results.find(&:fine?) # each has the recorded curve, too
         @words = ReplayWords.new(document)
       end
@@ -20,14 +23,15 @@ module Mwrap
       def document
         @document ||= { "file" => Text.utf8(@recordings.map(&:name).join(", ")), "command" => command, "events" => @recordings.sum(&:events), "threads" => @recordings.sum(&:threads),
                         "seconds" => (@any ? @any.curve.seconds : @recordings.map(&:seconds).max).round(3),
-                        "recorded" => { "curve" => recorded_points, "peak" => recorded&.peak, "mean" => recorded&.mean&.round }, "settings" => @results.map(&:to_h) }
+                        "recorded" => { "curve" => recorded_points, "peak" => recorded&.peak, "mean" => recorded&.mean&.round }, "live_peak" => @peak, "settings" => @results.map(&:to_h) }
       end
 
       # For --json
       def settings
         errors = @words.errors || {}
         document["settings"].map(&:dup).tap do |all|
-          all[0].merge!("recorded_peak_bytes" => recorded&.peak, "recorded_mean_bytes" => recorded&.mean&.round, **%w[peak mean].to_h { |k| ["#{k}_error", errors[k]&.round(4)] })
+          all[0].merge!("recorded_peak_bytes" => recorded&.peak, "recorded_mean_bytes" => recorded&.mean&.round, **%w[peak mean].to_h { |k| ["#{k}_error", errors[k]&.round(4)] },
+                        "live_peak" => @peak&.merge("locations" => @peak["locations"].map { |name, bytes, blocks| { "location" => name, "bytes" => bytes, "blocks" => blocks } }))
         end
       end
 
@@ -38,6 +42,9 @@ module Mwrap
           [r.name, setting["peak_rss_bytes"], setting["mean_rss_bytes"], change&.round(4), r.cpu]
         end
       end
+
+      # Of the peak, rows of Replay::LIVED
+      def lived = (@peak ? @peak["locations"].map { |name, bytes, blocks| [bytes, (bytes / @peak["bytes"].to_f).round(4), blocks, name] } : [])
 
       # Lines above it: how far to trust it comes first.
       def facts

@@ -21,7 +21,7 @@ module Mwrap
 
       def to_s
         Page.fill("dist/replay_alone.html", "title" => h("replay of #{file}"), "heading" => h("Replay of #{file}"), "process" => h(Text.clean(@outcome["command"].to_s)),
-                                            "sentence" => sentence, "table" => table, "trusted" => @words.trusted? ? "yes" : "no", "trust" => h(@words.trust), "json" => Page.json(JSON.generate(data)))
+                                            "sentence" => sentence, "table" => table, "peak" => peak, "trusted" => @words.trusted? ? "yes" : "no", "trust" => h(@words.trust), "json" => Page.json(JSON.generate(data)))
       end
 
       private
@@ -49,6 +49,20 @@ module Mwrap
         "<table class=\"settings\">\n<caption>Each setting, beside the process as it is</caption>\n<thead><tr><th scope=\"col\">Setting</th>#{head}<th scope=\"col\">To set it</th></tr></thead>\n" \
           "<tbody>\n#{settings.each_with_index.map { |s, i| row(s, i) }.join}</tbody>\n</table>"
       end
+
+      # The lines with the most live bytes at the peak
+      def peak
+        said = @words.at_peak or return ""
+        all, rows = @outcome["live_peak"].values_at("bytes", "locations")
+        body = rows.first(LIVED).map do |name, bytes, blocks|
+          "<tr><td class=\"num\">#{h(Text.bytes(bytes))}</td><td class=\"num\">#{(100.0 * bytes / all).round(1)} %</td><td class=\"num\">#{Text.count(blocks)}</td><td class=\"location\">#{h(Text.clean(name))}</td></tr>\n"
+        end
+        "<h2>The peak of live blocks</h2>\n<p>#{h(said)}</p>\n" \
+          "<div class=\"scroll\" role=\"region\" aria-label=\"At the peak\" tabindex=\"0\">\n<table class=\"peak\">\n<caption>#{Text.count(body.size)} of #{Text.count(rows.size)}, by live bytes</caption>\n" \
+          "<thead><tr><th scope=\"col\" class=\"num\">Live</th><th scope=\"col\" class=\"num\">Share</th><th scope=\"col\" class=\"num\">Blocks</th><th scope=\"col\">Location</th></tr></thead>\n<tbody>\n#{body.join}</tbody>\n</table>\n</div>"
+      end
+
+      LIVED = 40
 
       def row(setting, number)
         name = "<th scope=\"row\"><i class=\"swatch\"></i>#{h(title(setting))}#{" <small>with the bytes that the tracker adds</small>" if apart?(setting)}</th>"

@@ -11,7 +11,7 @@ module Mwrap
     # The outcome is a Hash: "file", "command", "events", "threads", "seconds"; "recorded" with "peak", "mean" (bytes) and
     # "curve" ([seconds, heap bytes, live bytes]); "settings", each with "setting" (its name), "malloc", "environment", and
     # "peak_rss_bytes", "mean_rss_bytes", "cpu_seconds", "curve" ([seconds, bytes]), or "error"; and "library", if one is
-    # preloaded. The first setting is the recorded one, played with the sizes that the recorded process asked for.
+    # preloaded; and "live_peak": as PeakJob has it. The first setting is the recorded one, played with the sizes that the recorded process asked for.
     class ReplayWords # :nodoc: all
       TRUSTED = 0.05 # an error of peak and mean that is good
       GAIN = 0.02 # below it one peak is as good as the other
@@ -75,6 +75,13 @@ module Mwrap
         found = "Replayed as it was recorded, the peak is #{beside("peak")} and the mean #{beside("mean")}."
         return "#{found} Both errors are below #{percent(TRUSTED)}: the figures can be trusted." if trusted?
         "#{found} That is more than #{percent(TRUSTED)}: differences of less than #{percent(errors.values.map(&:abs).max)} say nothing."
+      end
+
+      # The line above what lived at the peak; nil: that isn't known
+      def at_peak
+        peak = @outcome["live_peak"] or return
+        blocks = peak["blocks"] == 1 ? "one block" : "#{Text.count(peak["blocks"])} blocks"
+        "Live blocks were most #{time(peak["seconds"])} after the beginning, call by call: #{Text.bytes(peak["bytes"])} in #{blocks}."
       end
 
       # How to set it: "MALLOC_ARENA_MAX=2", for a shell; "": nothing is set

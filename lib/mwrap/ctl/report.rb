@@ -17,17 +17,24 @@ module Mwrap
 
       attr_reader :snapshot, :verdict, :history
 
-      def initialize(source, given)
-        @source = source
+      def initialize(sources, given)
+        @sources = sources
+        @source = sources[0]
         @given = given
       end
 
       def run
-        raise Usage, "--output: only for --html: redirect stdout" if @given["output"] && !@given["html"]
-        raise Usage, "stdout: is a terminal: give -o FILE" if @given["html"] && @given["output"].nil? && Output.terminal?
+        if @sources.size > 1
+          require_relative "fleet"
+          return Fleet.new(@sources, @given).run
+        end
+        return Written.new(@source, @given).run if Written.folder?(@source)
+        return ask_for_one if @given["now"]
+        page = @given["html"] || Output.form(@given, ["html", *Listing::FORMS]) == "html"
+        raise Usage, "stdout: is a terminal: give -o FILE" if page && @given["output"].nil? && Output.terminal?
         @snapshot = Moment.read(@source, @given)
-        ask_more unless @source == "-" || Moment.file?(@source)
-        @given["html"] ? page : listing
+        Written.report?(@source) ? @verdict = Written.verdict(@source) : (ask_more unless @source == "-" || Moment.file?(@source))
+        page ? write_page : listing
         nil
       end
 
@@ -49,10 +56,16 @@ module Mwrap
         s = @snapshot
         uptime = s.head["uptime"].to_s[/\A\d{1,12}(\.\d{1,9})?\z/]
         [["Process", s.pid], ["Time", s.head["time"]&.then { |t| Text.clean(t) }], ["Mark", (Text.clean(s.mark) unless s.mark.empty?)], ["Uptime", uptime && Text.duration(uptime.to_f)],
-         ["RSS", s.rss && Text.bytes(s.rss)], ["Live", Text.bytes(s.live_bytes)], ["Blocks", Text.count(s.live)], ["Locations", Text.count(s.rows.size)]].select(&:last)
+         ["RSS", s.rss && Text.bytes(s.rss)], ["Live", Text.bytes(s.live_bytes)], ["Blocks", s.live && Text.count(s.live)], ["Locations", Text.count(s.rows.size)]].select(&:last)
       end
 
       private
+
+      # In the process's report_dir
+      def ask_for_one
+        $stdout.write(Client.of(@source, @given).post("/report"))
+        nil
+      end
 
       # Only a server knows these, and only of now: a mark has none.
       def ask_more
@@ -63,9 +76,13 @@ module Mwrap
         @history = client.optional { client.json("/history.json?range=all&points=300") }
       end
 
+      # The value of each order, the largest first
+      SORTS = { "live" => ->(r) { r.live_bytes }, "growth" => ->(r) { r.growth.to_i }, "blocks" => ->(r) { r.live.to_i }, "allocations" => ->(r) { r.allocations.to_i } }.freeze
+
       def cells(rows)
+        by = SORTS[@given["sort"]]
         all = [@snapshot.live_bytes, 1].max.to_f
-        rows.sort_by { |location, r| [-r.live_bytes, -r.total.to_i, location] }
+        rows.sort_by { |location, r| [@given["sort"] == "location" ? location : -(by ? by.call(r) : 0), -r.live_bytes, -r.total.to_i, location] }
             .map { |location, r| [r.live_bytes, (r.live_bytes / all).round(4), r.live, r.growth, r.total, r.allocations, r.frees, location, r.objects, r.object_bytes, r.object_error&.round] }
       end
 
@@ -76,11 +93,23 @@ module Mwrap
       def file_of(location) = location[/\A(.+)\([^()]*\+0x\h+\)\z/mn, 1] || location[/\A(.+?):\d+(?:\n|\z)/mn, 1] || location
 
       def listing
-        head = [*sentence, facts.map { |title, text| "#{title} #{Output.paint(text.to_s, :bold)}" }.join("  ")]
+        head = [*sentence, *folded(facts)]
         if Output.terminal? || @given["text"]
           head.push("", *Listing.new(of(FILES), files).table(files.first(FILES_SHOWN)))
         end
         Listing.new(of(LINES), lines, facts: head, extra: extra, limit: @given["count"], empty: "Nothing is live.").print(@given)
+      end
+
+      # On lines that fit the terminal
+      def folded(facts)
+        room = Output.terminal? ? Output.size[1] : nil
+        lines = [[]]
+        facts.each do |title, text|
+          wide = lines.last.sum { |t, s| t.size + s.to_s.size + 3 } + title.size + text.to_s.size + 1
+          lines << [] if room && wide > room
+          lines.last << [title, text]
+        end
+        lines.map { |line| line.map { |title, text| "#{title} #{Output.paint(text.to_s, :bold)}" }.join("  ") }
       end
 
       def sentence
@@ -94,7 +123,7 @@ module Mwrap
           "locations" => s.rows.size, "sentence" => @verdict&.fetch("sentence", nil) }
       end
 
-      def page
+      def write_page
         require_relative "report_page"
         Output.write(ReportPage.new(self, @given["count"]).to_s, @given.fetch("output", "-"))
       end

@@ -13,6 +13,9 @@ module Mwrap
       SIZE = [720, 120].freeze # of the chart
       TITLES = { "live_bytes" => "Live bytes", "share" => "Share", "live" => "Live", "growth" => "Growth", "total" => "Total", "allocations" => "Allocations", "frees" => "Frees", "objects" => "Objects", "object_bytes" => "Object bytes", "objects_error" => "Object error" }.freeze
       LOCATION = Report::LINES.index(&:text?)
+      SHOWN = 40 # rows of a table that nobody has to unfold
+      # In words; any other part by its own name
+      PARTS = { "rss" => "RSS", "live" => "live blocks", "heap" => "Ruby heap", "free" => "free in heap", "anon" => "anonymous maps", "files" => "files", "stacks" => "thread stacks", "tracker" => "mwrap" }.freeze
       CURVES = { "rss" => "RSS", "live" => "live blocks" }.freeze
 
       def initialize(report, rows)
@@ -31,6 +34,7 @@ module Mwrap
       STYLE = <<~CSS
         .verdict { margin: 0.6rem 0 0.1rem; font-size: 1.15rem; font-weight: 600; overflow-wrap: anywhere; }
         figure { margin: 1rem 0; }
+        .axis { display: flex; justify-content: space-between; margin: 0; color: var(--dim); font-size: 0.75rem; }
         figcaption { color: var(--dim); font-size: 0.8125rem; }
         .chart { display: block; width: 100%; height: 9rem; border-bottom: 1px solid var(--line); }
         .chart path { fill: none; stroke: var(--line-1); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
@@ -62,8 +66,10 @@ module Mwrap
         said = curves.map { |name, v| "#{CURVES[name]} #{Text.bytes(v.grep(Numeric)[-1].to_i)}" }.join(", ")
         <<~SVG
           <figure>
+          <p class="axis"><span>#{h(Text.bytes(top.to_i))}</span></p>
           <svg class="chart" viewBox="0 0 #{SIZE[0]} #{SIZE[1]}" preserveAspectRatio="none" role="img" aria-label="RSS and live bytes over time">#{paths}</svg>
-          <figcaption>#{h(Text.duration(t[-1] - t[0]))} up to now: #{h(said)} (dashed); the top is #{h(Text.bytes(top.to_i))}</figcaption>
+          <p class="axis"><span>#{h(Text.duration(t[-1] - t[0]))} before</span><span>the report</span></p>
+          <figcaption>#{h(said)} (dashed)</figcaption>
           </figure>
         SVG
       end
@@ -84,7 +90,7 @@ module Mwrap
         return "" unless parts.is_a?(Hash)
         rows = parts.filter_map do |name, part|
           now, change = part.values_at("now", "change") if part.is_a?(Hash)
-          "<tr><th scope=\"row\">#{h(name)}</th>#{bytes(now)}#{bytes(change, sign: true)}</tr>\n" if now.is_a?(Integer)
+          "<tr><th scope=\"row\">#{h(PARTS.fetch(name, name))}</th>#{bytes(now)}#{bytes(change, sign: true)}</tr>\n" if now.is_a?(Integer)
         end
         "<table>\n<caption>RSS and its parts</caption>\n<thead><tr><th scope=\"col\">Part</th><th scope=\"col\" class=\"num\">Now</th><th scope=\"col\" class=\"num\">Change</th></tr></thead>\n<tbody>\n#{rows.join}</tbody>\n</table>\n"
       end
@@ -98,9 +104,15 @@ module Mwrap
         columns = Report::LINES.reject { |c| c.text? || (Report::OBJECTS.include?(c) && !@report.objects?) }
         at = columns.map { |c| Report::LINES.index(c) }
         head = columns.map { |c| "<th scope=\"col\" class=\"num\">#{TITLES.fetch(c.name)}</th>" }.join
-        body = rows.first(limit).map { |row| "<tr>#{columns.zip(row.values_at(*at)).map { |c, v| cell(c, v) }.join}<td class=\"location\">#{h(Text.clean(row[LOCATION]))}</td></tr>\n" }.join
-        "<div class=\"scroll\" role=\"region\" aria-label=\"#{caption}\" tabindex=\"0\">\n<table class=\"rows\">\n<caption>#{caption}: #{Text.count([rows.size, limit].min)} of #{Text.count(rows.size)}, by live bytes</caption>\n" \
-          "<thead>\n<tr>#{head}<th scope=\"col\">#{name}</th></tr>\n</thead>\n<tbody>\n#{body}</tbody>\n</table>\n</div>\n"
+        body = rows.first(limit).map { |row| "<tr>#{columns.zip(row.values_at(*at)).map { |c, v| cell(c, v) }.join}<td class=\"location\">#{h(Text.clean(row[LOCATION]))}</td></tr>\n" }
+        head = "<thead>\n<tr>#{head}<th scope=\"col\">#{name}</th></tr>\n</thead>\n"
+        more = body.drop(SHOWN)
+        rows_of("#{caption}: #{Text.count(body.size)} of #{Text.count(rows.size)}, by live bytes", caption, head, body.first(SHOWN)) +
+          (more.empty? ? "" : "<details>\n<summary>#{Text.count(more.size)} more</summary>\n#{rows_of("#{caption}, from row #{SHOWN + 1} on", "More: #{caption}", head, more)}</details>\n")
+      end
+
+      def rows_of(caption, label, head, body)
+        "<div class=\"scroll\" role=\"region\" aria-label=\"#{label}\" tabindex=\"0\">\n<table class=\"rows\">\n<caption>#{caption}</caption>\n#{head}<tbody>\n#{body.join}</tbody>\n</table>\n</div>\n"
       end
 
       def cell(column, value)

@@ -14,6 +14,7 @@ module Mwrap
       end
 
       def run
+        require_own_file
         client = Client.of(@socket, @given)
         text = Output.busy("reading #{@socket}") do
           client.post("/mark?#{URI.encode_www_form("name" => @given["mark"])}") if @given["mark"]
@@ -24,6 +25,15 @@ module Mwrap
       end
 
       private
+
+      # What isn't a snapshot is somebody else's file.
+      def require_own_file
+        return if @given["force"] || @file == "-" || !File.file?(@file) || File.zero?(@file)
+        head = File.open(@file, "rb") { |f| f.gets("\n", Snapshot::LINE_MAX) }
+        raise Failure, "#{@file}: is there, and no snapshot: give -f to replace it" unless head.match?(/\A(?:# mwrap=|[a-z_]+\t.*\blocation\b)/n)
+      rescue SystemCallError => e
+        raise Failure, "#{@file}: #{Executable.reason(e)}"
+      end
 
       # The head also has the number of rows: a reader sees by it that a file is cut off.
       def with_fields(text, client)

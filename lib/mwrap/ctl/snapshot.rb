@@ -13,7 +13,7 @@ module Mwrap
     class Snapshot # :nodoc: all
       # Counts are nil where the form doesn't have them.
       # object_error is per cent in a file, and a number of objects here.
-      Row = Struct.new(:live_bytes, :live, :total, :allocations, :frees, :growth, :objects, :object_bytes, :object_error) do
+      Row = Struct.new(:live_bytes, :live, :total, :allocations, :frees, :growth, :peak_bytes, :objects, :object_bytes, :object_error) do
         # The sum with another one. Errors are those of estimates of their own.
         def plus(other)
           sum = self.class.new(*to_a.zip(other.to_a).map { |a, b| a && b && a + b })
@@ -22,10 +22,13 @@ module Mwrap
         end
       end
       NONE = Row.new(0, 0).freeze
+      NONE_AT_PEAK = Row.new(0).freeze # blocks aren't known
+      PEAK = "peak" # no mark can have this name
       COLUMNS = Row.members.map(&:to_s).freeze
       LINE_MAX = 1 << 20 # a location may have 70,000 characters
       ADDRESS = / \[0x\h+\]\z/ # of a native location, which differs between processes
       NUMBER = /\A-?\d{1,20}\z/
+      SECONDS = /\A\d{1,12}(\.\d{1,9})?\z/
 
       attr_reader :name, :head, :rows
 
@@ -38,8 +41,12 @@ module Mwrap
           raise Failure, "#{path}: #{Executable.reason(e)}"
         end
 
-        # Of a server now, or at its mark
-        def ask(client, mark = nil) = of(client, text(client, mark), [client.at.name, *mark].join("@"))
+        # Of a server now, at its mark, or at its peak
+        def ask(client, mark = nil)
+          peak = mark == PEAK
+          found = of(client, text(client, peak ? nil : mark), [client.at.name, *mark].join("@"))
+          peak ? found.at_peak : found
+        end
 
         # Of a text that a server answered
         def of(client, text, name = client.at.name)
@@ -100,7 +107,7 @@ module Mwrap
 
       # Numbers of the head; nil if it doesn't have them
       def number(field) = (@head[field].to_s.match?(/\A\d{1,19}\z/) ? @head[field].to_i : nil)
-      def unix = @head["unix"].to_s[/\A\d{1,12}(\.\d{1,9})?\z/]&.to_f
+      def unix = (seconds("unix") if @head["unix"].to_s.match?(SECONDS))
       def pid = number("pid")
       def rss = number("rss")
       def mark = @head["mark"].to_s
@@ -109,11 +116,35 @@ module Mwrap
       def continues?(other) = !@head["start"].to_s.empty? && @head.values_at("start", "resets") == other.head.values_at("start", "resets")
 
       def live_bytes = @rows.each_value.sum(&:live_bytes)
-      def live = @rows.each_value.sum(&:live)
+      # Blocks; nil if they aren't known
+      def live = (@rows.each_value.sum(&:live) if @rows.default.live)
       # Has it Ruby's objects? Files of earlier versions haven't.
       def objects? = @at[COLUMNS.index("objects")] && true
 
+      # The same process when all its live memory was highest, or of several processes each one's peak. Of that moment
+      # only bytes are known.
+      def at_peak
+        raise Failure, "#{@shown}: its table has no peak: write it again with this version" unless @at[COLUMNS.index("peak_bytes")]
+        rows = @rows.transform_values { |r| r.peak_bytes.to_i }.select { |_, bytes| bytes.positive? }
+        raise Failure, "#{@shown}: no peak is known: it takes a server or the option dump_every, and a second" if rows.empty?
+        dup.tap { |s| s.take_peak(rows) }
+      end
+
+      protected
+
+      def take_peak(bytes)
+        @rows = bytes.transform_values { |n| Row.new(n) }
+        @rows.default = NONE_AT_PEAK
+        @at = @at.dup.fill(nil)
+        back = seconds("uptime") - seconds("peak_uptime") if @head["uptime"] && @head["peak_uptime"]
+        at = Time.at(unix - back) if back && unix
+        @head = { **@head.slice("mwrap", "pid", "processes"), "mark" => PEAK, "uptime" => @head["peak_uptime"],
+                  "time" => at&.utc&.strftime("%Y-%m-%dT%H:%M:%S.%LZ"), "unix" => at && format("%.3f", at.to_f) }.compact
+      end
+
       private
+
+      def seconds(field) = @head[field].to_s[SECONDS].to_f
 
       def read(io)
         while (line = io.gets("\n", LINE_MAX))

@@ -78,7 +78,16 @@ module Mwrap
 
       # It runs under the tracker since its start.
       def preloaded?
-        read("environ").split("\0").any? { |v| v.match?(/\ALD_PRELOAD=.*libmwrap\.so/mn) } && maps.match?(%r{/libmwrap\.so$}n)
+        read("environ").split("\0").any? { |v| v.match?(/\ALD_PRELOAD=.*libmwrap\.so/mn) } && maps.match?(%r{/libmwrap\.so(?: \(deleted\))?$}n)
+      end
+
+      # The file of the tracker with which it began, as it sees it; nil: it began without one.
+      def tracker
+        return unless preloaded?
+        line = maps[%r{ (/.*/libmwrap\.so(?: \(deleted\))?)$}n, 1]
+        replaced = line.end_with?(" (deleted)")
+        raise Failure, "#{name}: its tracker's file was replaced: restart the process" if replaced
+        line
       end
 
       # Raises Failure if it can't answer now.

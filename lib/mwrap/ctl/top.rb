@@ -20,7 +20,7 @@ module Mwrap
         @socket = socket
         @given = given
         @interval = [given.fetch("interval", INTERVAL), LEAST].max
-        @state = TopView::State.new(sort: "growth", filter: +"", chosen: 0, from: 0)
+        @state = TopView::State.new(sort: given.fetch("sort", "growth"), filter: +"", chosen: 0, from: 0)
       end
 
       def run
@@ -124,7 +124,7 @@ module Mwrap
         when "q", "Q" then @done = true
         when "s" then again { @state.sort = next_sort }
         when "r" then again { @watch.mark }
-        when "/" then @state.typing = @state.filter.dup
+        when "/" then @state.typing, @filter_before = @state.filter.dup, @state.filter
         when :escape then again { @state.filter = +"" } unless @state.filter.empty?
         when " ", :enter then again
         else move(key)
@@ -150,11 +150,17 @@ module Mwrap
 
       def type(key)
         case key
-        when :enter then again { @state.filter, @state.typing, @state.chosen = @state.typing, nil, 0 }
-        when :escape then @state.typing = nil
-        when :erase then @state.typing.chop!
-        when String then @state.typing << key if key.match?(/\A[[:print:]]\z/)
+        when :enter then @state.typing = nil
+        when :escape then filter(@filter_before) && @state.typing = nil
+        when :erase then filter(@state.typing = @state.typing.chop)
+        when String then filter(@state.typing += key) if key.match?(/\A[[:print:]]\z/)
         end
+      end
+
+      # Each letter counts at once, in the rows that are there. The next answer has all of them.
+      def filter(text)
+        again { @state.filter, @state.chosen = text, 0 }
+        @view.lines = @view.lines.select { |l| Text.utf8(l.location).downcase.include?(text.downcase) }
       end
     end
   end

@@ -88,7 +88,7 @@ module Mwrap
       end
 
       def foot
-        return cut("filter: #{Text.clean(@state.typing)}_   Enter: apply, Esc: back") if @state.typing
+        return cut("filter: #{Text.clean(@state.typing)}_   Enter: keep, Esc: back") if @state.typing
         paint(cut("q quit   s sort   r growth from now   / filter   up, down"), :dim)
       end
 

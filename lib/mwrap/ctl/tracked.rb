@@ -33,8 +33,12 @@ module Mwrap
         false
       end
 
+      # parent: its number. named: the socket or directory that its options name, nil without one.
+      attr_reader :parent, :named
+
       def initialize(pid)
         @pid = pid
+        @parent = File.read("/proc/#{pid}/status")[/^PPid:\s*(\d+)/, 1].to_i
         @inner_pid = Target.inner_pid(pid)
         @rss = File.read("/proc/#{pid}/statm").split[1].to_i * PAGE
         @command = File.binread("/proc/#{pid}/cmdline").split("\0").join(" ")
@@ -51,6 +55,7 @@ module Mwrap
       # The socket that it listens on, else the port of its options
       def find
         options = Endpoint.options(pid.to_s)
+        @named = (options["socket"] || options["socket_dir"])&.then { |s| Endpoint.inside(pid, s) }
         path = sockets.find { |s| ours?(s, options) }
         at = path ? Endpoint.find(path, nil) : port(options)
         at&.token_file = Endpoint.inside(pid, options["token_file"]) if at && options["token_file"]

@@ -60,12 +60,12 @@ module Mwrap
         s = @client.json("/stats.json")
         @pid, *numbers = s.values_at("pid", "rss_bytes", "live_bytes", "live").map { |n| n if n.is_a?(Integer) }
         @pid && s["uptime"].is_a?(Numeric) or @client.strange
-        ["pid #{@pid}, up #{Text.duration(s["uptime"])}", *numbers]
+        ["pid #{@pid}, up #{Text.duration(s["uptime"])}#{", figures are estimates" if s["estimated"]}", *numbers]
       end
 
       def family
         up = @client.family.select { |p| p["state"] == "answers" }
-        ["#{up.size} processes", *%w[rss_bytes live_bytes].map { |name| up.filter_map { |p| p[name] if p[name].is_a?(Integer) }.sum }, nil]
+        ["#{up.size} processes#{", figures are estimates" if up.any? { |p| p["live_error"].to_i.positive? }}", *%w[rss_bytes live_bytes].map { |name| up.filter_map { |p| p[name] if p[name].is_a?(Integer) }.sum }, nil]
       end
 
       # Another process has the path now: nothing of the old one counts.

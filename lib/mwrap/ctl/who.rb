@@ -3,6 +3,7 @@
 
 require "uri"
 require_relative "client"
+require_relative "text"
 
 module Mwrap
   module Ctl
@@ -21,9 +22,10 @@ module Mwrap
       def run
         @client = Client.of(@socket, @given)
         text = +""
-        found = @client.json("/holders.json#{query(@location && whole(@location))}", text)
+        found = near { @client.json("/holders.json#{query(@location && whole(@location))}", text) }
         found["rows"].is_a?(Array) && found["rows"].all?(Hash) or @client.strange
         $stdout.write(@given["json"] ? text : shown(found))
+        $stdout.puts("Allocations are sampled: only the blocks that are samples are known.") if found["estimated"] && !@given["json"]
         $stdout.flush
       rescue SystemCallError => e
         raise Failure, "stdout: #{Executable.reason(e)}"
@@ -41,6 +43,23 @@ module Mwrap
         ends[0] || text
       end
 
+      # Of a line that isn't there, says which one is.
+      def near
+        yield
+      rescue Failure => e
+        raise unless e.code == 404 && @location && (meant = nearest(@location))
+        raise Failure.new("#{@location}: no such location: did you mean #{Text.clean(meant)}?", code: 404)
+      end
+
+      # The nearest line of that file, else the line whose file's name is nearest
+      def nearest(text)
+        file, line = text.split(/:(?=\d+\z)/)
+        lines = locations("").filter_map { |l| [l, *l.split(/:(?=\d+\z)/)] if l.match?(/:\d+\z/) }
+        same = lines.select { |_, name,| name == file || name.end_with?("/#{File.basename(file)}") }
+        same = lines.select { |_, name,| File.basename(name) == Nearest.of(File.basename(file), lines.map { |_, n,| File.basename(n) }.uniq) } if same.empty?
+        same.min_by { |_, _, at| (at.to_i - line.to_i).abs }&.first
+      end
+
       def locations(part)
         rows = JSON.parse(@client.get("/each/0.json?#{URI.encode_www_form("q" => part)}"))
         Array(rows).grep(Hash).filter_map { |r| r["location"] }
@@ -50,7 +69,7 @@ module Mwrap
 
       def shown(found)
         rows = found["rows"].first(@rows)
-        return summary(rows) unless @location
+        return summary(rows) + lost(found) unless @location
         head = "#{found["location"]}   #{count(found["blocks"])}"
         width = rows.map { |r| r["blocks"].to_s.size }.max
         lines = rows.each_with_index.map do |r, i|
@@ -85,6 +104,15 @@ module Mwrap
         lines = [%w[bytes blocks by held\ by]] + rows.map { |r| [*r.values_at("bytes", "blocks").map(&:to_s), r["by"].to_s, r["holder"].to_s] }
         widths = lines.transpose.first(3).map { |c| c.map(&:size).max }
         lines.map { |bytes, blocks, by, holder| "#{bytes.rjust(widths[0])}  #{blocks.rjust(widths[1])}  #{by.ljust(widths[2])}  #{holder}\n" }.join
+      end
+
+      # The lines whose blocks nothing holds, most bytes first
+      def lost(found)
+        lines = Array(found["held_by_nothing"]).grep(Hash).first(@rows)
+        return "" if lines.empty?
+        width = lines.map { |l| l["bytes"].to_s.size }.max
+        rows = lines.map { |l| "#{l["bytes"].to_s.rjust(width)}  #{l["blocks"]}  #{Text.clean(l["location"].to_s)}" }
+        ["", "Held by nothing, by line (bytes, blocks):", *rows, ""].join("\n")
       end
 
       def rest(rows)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+require_relative "../ctl/text"
+
+#--
 # Needs lib/mwrap/objects.rb.
+#++
 module Mwrap::Objects
   # Answers a GET of one of these paths, percent-encoded as it came:
   #
@@ -17,7 +21,7 @@ module Mwrap::Objects
   #   /objects/holders?location=LOCATION   also of the Ruby objects that it made
   #
   # The form is HTML, or that of a suffix .tsv, .csv or .json (or format=). +query+ is the text
-  # behind the question mark, or nil: limit= (0: all; of a page 1,000), offset=, sort= a column's
+  # behind the question mark, or nil: limit= (0: all; a page has 100 rows, and 500 at most), offset=, sort= a column's
   # name, order=asc or desc. +base+ is where "/" is mounted, for links: "" or "/mwrap". +mount+ is
   # where the family's "/" is mounted, if that differs.
   #
@@ -50,7 +54,8 @@ module Mwrap::Objects
     TYPES = { "html" => "text/html; charset=utf-8", "tsv" => "text/tab-separated-values; charset=utf-8",
               "csv" => "text/csv; charset=utf-8; header=present", "json" => "application/json; charset=utf-8" }.freeze
     PATHS = VIEWS.keys.to_h { |name| [name, "/objects/#{name}#{{ "class" => "/NAME", "find" => "/NAME" }[name]}"] }.freeze
-    LIMIT = 1000 # rows of a page when none is asked for
+    LIMIT = 100 # rows of a page when none is asked for
+    MOST = 500 # and at most, as of the other pages
     ALWAYS = { "cache-control" => "no-store", "x-content-type-options" => "nosniff", "referrer-policy" => "same-origin" }.freeze
 
     def initialize(path, query, base, mount, mark)
@@ -98,8 +103,9 @@ module Mwrap::Objects
       require "json"
       return overview if @path.match?(%r{\A/objects(?:\.(?:tsv|csv|json))?\z})
       @params = params
+      return ask if @form == "html" && @path == "/objects/holders" && !params.key?("look")
       result = result()
-      slice = Slice.new(result.view, result.rows, params, @form == "html" ? LIMIT : 0)
+      slice = Slice.new(result.view, result.rows, params, *([LIMIT, MOST] if @form == "html"))
       case @form
       when "html" then Page.new(@base, @mount, @path, kept(result.view)).result(result, slice)
       when "json" then Text.json(result, slice.rows)
@@ -122,6 +128,12 @@ module Mwrap::Objects
       when "json" then "#{JSON.generate({ views: views })}\n"
       else Text.table(%i[path title about cost].map { |n| Column.new(n, nil, nil, :text) }, views, @form)
       end
+    end
+
+    # A link forks nothing: the page has a button first.
+    def ask
+      at = location
+      Page.new(@base, @mount, @path).ask(VIEWS.fetch("holders"), at && Text.utf8(at))
     end
 
     def result
@@ -158,7 +170,7 @@ module Mwrap::Objects
     def kept(view)
       case view.name
       when "find" then { depth: depth }
-      when "holders" then { location: location_param&.b&.gsub(/[^!#$%'-;=?-~]/n) { |c| format("%%%02X", c.ord) } }
+      when "holders" then { location: location_param&.b&.gsub(/[^!#$%'-;=?-~]/n) { |c| format("%%%02X", c.ord) }, look: "1" }
       else {}
       end
     end
@@ -188,9 +200,11 @@ module Mwrap::Objects
   class Slice # :nodoc: all
     attr_reader :rows, :offset, :limit, :all, :sort, :descending
 
-    def initialize(view, rows, params, limit)
+    # limit: rows without limit=; most: rows at most; 0: all
+    def initialize(view, rows, params, limit = 0, most = 0)
       @all = rows.size
       @limit = number(params, "limit", limit)
+      @limit = most if most.positive? && !@limit.between?(1, most)
       @offset = number(params, "offset", 0)
       order(view, params)
       rows = sorted(rows) if @sort
@@ -281,6 +295,8 @@ module Mwrap::Objects
   class Page # :nodoc: all
     HTML = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
 
+    BYTES = %i[memsize bytes].freeze # facts that are amounts
+
     # keep: parameters of all its links
     def initialize(base, mount, path, keep = {})
       @bare = base
@@ -308,17 +324,30 @@ module Mwrap::Objects
       name = result.subject ? "#{view.title}: #{result.subject}" : view.title
       layout(name, "<h1#{" class=\"location\"" if result.subject}>#{h(name)}</h1>\n<p class=\"summary\">#{h(view.about)}</p>\n" \
         "<ul class=\"facts\">\n#{facts(result)}</ul>\n<p class=\"note\">Cost: #{h(view.cost)} This time it took " \
-        "#{format("%.1f", result.seconds * 1000)} ms.</p>\n#{table(caption(result, slice), head(view, slice), body(view, slice))}" \
+        "#{format("%.1f", result.seconds * 1000)} ms.</p>\n#{table(caption(result, slice), head(columns = shown(view, slice), slice), body(columns, slice))}" \
         "#{pager(slice)}<p class=\"exports\">All rows as #{exports}</p>\n#{further(result)}" \
         "<p class=\"note\"><a href=\"#{@base}/objects\">Other views of Ruby’s objects</a></p>\n")
+    end
+
+    # view: what the button computes; at: of which location, or nil
+    def ask(view, at)
+      field = at && "<input type=\"hidden\" name=\"location\" value=\"#{h(at)}\">"
+      layout(view.title, "<h1#{" class=\"location\"" if at}>#{h(at ? "#{view.title}: #{at}" : view.title)}</h1>\n<p class=\"summary\">#{h(view.about)}</p>\n" \
+        "<p class=\"note\">Cost: #{h(view.cost)}</p>\n<form action=\"#{@base}/objects/holders\">#{field}<button name=\"look\" value=\"1\">Find holders</button></form>\n")
     end
 
     private
 
     def h(text) = Text.utf8(text.to_s).gsub(/[&<>"']/, HTML)
-    def number(n) = n.to_s.gsub(/(?<=\d)(?=(?:\d{3})+(?!\d))/, ",")
+    def number(n) = Mwrap::Ctl::Text.count(n)
+
+    # As the server's pages have it: the exact number is in the title.
+    def bytes(n)
+      "<span class=\"amount\" title=\"#{number(n)} byte#{"s" unless n == 1}\">#{Mwrap::Ctl::Text.bytes(n).sub(" ", "\u00a0")}</span>"
+    end
+
     def encode(text) = text.b.gsub(/[^A-Za-z0-9\-._~]/n) { |c| format("%%%02X", c.ord) }
-    def facts(result) = result.view.facts.map { |k, title| "<li>#{h(title)} <b>#{number(result.facts[k])}</b></li>\n" if result.facts[k] }.join
+    def facts(result) = result.view.facts.map { |k, title| "<li>#{h(title)} <b>#{BYTES.include?(k) ? bytes(result.facts[k]) : number(result.facts[k])}</b></li>\n" if result.facts[k] }.join
 
     # Links to further questions about the same object or class
     def further(result)
@@ -339,9 +368,24 @@ module Mwrap::Objects
         "<thead>\n<tr>\n#{head}</tr>\n</thead>\n<tbody>\n#{body}</tbody>\n</table>\n</div>\n"
     end
 
+    # Of holders without a location no path is known, and no object.
+    def shown(view, slice)
+      return view.columns unless view.name == "holders"
+      paths = slice.rows.any? { |r| r[:paths].to_i.positive? || r[:path]&.any? }
+      objects = slice.rows.any? { |r| r[:of] == :objects }
+      view.columns.reject { |c| (!paths && %i[paths path].include?(c.name)) || (!objects && c.name == :of) }
+    end
+
+    # A class that is reached leads to who refers to its objects; a library and "(nothing)" lead nowhere.
+    def holder(row)
+      name = h(row[:holder])
+      link = %i[ruby garbage].include?(row[:by].to_sym) && row[:holder].match?(/\A[A-Z]/)
+      "<td class=\"location\">#{link ? "<a href=\"#{@base}/objects/find/#{encode(row[:holder])}\" title=\"Who refers to its objects\">#{name}</a>" : name}</td>"
+    end
+
     # A header sorts by its column; the present column's reverses the order.
-    def head(view, slice)
-      view.columns.map do |c|
+    def head(columns, slice)
+      columns.map do |c|
         here = slice.sort&.name == c.name
         down = here ? slice.descending : c.text?
         sorted = " aria-sort=\"#{slice.descending ? "descending" : "ascending"}\"" if here
@@ -350,16 +394,17 @@ module Mwrap::Objects
       end.join
     end
 
-    def body(view, slice)
-      rows = slice.rows.map { |r| "<tr>#{view.columns.map { |c| cell(c, r[c.name]) }.join}</tr>\n" }
+    def body(columns, slice)
+      rows = slice.rows.map { |r| "<tr>#{columns.map { |c| c.kind == :holder ? holder(r) : cell(c, r[c.name]) }.join}</tr>\n" }
       return rows.join unless rows.empty?
-      "<tr><td class=\"empty\" colspan=\"#{view.columns.size}\">#{slice.all.zero? ? "There is none." : "No row is left at this offset."}</td></tr>\n"
+      "<tr><td class=\"empty\" colspan=\"#{columns.size}\">#{slice.all.zero? ? "There is none." : "No row is left at this offset."}</td></tr>\n"
     end
 
     def cell(column, value)
       return "<td class=\"num\">–</td>" if value.nil?
       case column.kind
       when :number, :signed then "<td class=\"num\">#{number(value)}</td>"
+      when :bytes then "<td class=\"num\">#{bytes(value)}</td>"
       when :text then "<td>#{h(value)}</td>"
       when :percent then "<td class=\"num\">#{format("%.1f", value)}</td>"
       when :address then "<td class=\"num address\">#{address(value)}</td>"
@@ -383,7 +428,7 @@ module Mwrap::Objects
 
     def link(form, params = {})
       path = @path.sub(/\.(?:tsv|csv|json)\z/, "")
-      query = @keep.merge(params).compact.map { |k, v| "#{k}=#{v}" }.join("&amp;")
+      query = @keep.merge(params).reject { |k, _| form && k == :look }.compact.map { |k, v| "#{k}=#{v}" }.join("&amp;")
       # encoded as it came, except what an attribute can't hold
       "#{@base}#{h(path)}#{".#{form}" if form}#{"?#{query}" unless query.empty?}"
     end

@@ -3,7 +3,9 @@
 
 require "tmpdir"
 
+#--
 # The whole heap as text. Needs lib/mwrap/objects.rb.
+#++
 module Mwrap::Objects
   # Objects in a dump, unless another limit is given.
   DUMP_MAX = 5_000_000
@@ -34,7 +36,9 @@ module Mwrap::Objects
     end
 
     # A body as Rack takes it
-    def dumped(contents = false, limit = DUMP_MAX) = Dumped.new(contents, limit) # :nodoc:
+    def dumped(contents = false, limit = DUMP_MAX) # :nodoc:
+      Dumped.new(contents, limit)
+    end
 
     private
 
@@ -86,7 +90,9 @@ module Mwrap::Objects
       end
     end
 
-    def close = @file.close
+    def close
+      @file.close
+    end
 
     private
 

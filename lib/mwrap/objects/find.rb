@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+#--
 # The referrers of an object. Needs lib/mwrap/objects.rb.
+#++
 module Mwrap::Objects
   # Levels of referrers
   DEPTH_MAX = 8
@@ -70,7 +72,9 @@ module Mwrap::Objects
       nil
     end
 
-    def known_or_none(found) = found.nil? ? known(nil) : found || nil
+    def known_or_none(found)
+      found.nil? ? known(nil) : found || nil
+    end
 
     def referrers(targets, hits, roots, cut)
       rows = Referrers.new(hits, roots).rows
@@ -104,7 +108,9 @@ module Mwrap::Objects
     private
 
     # No splat: its array would refer to the argument.
-    def objects(name, argument) = Mwrap::Objects.send(name, argument)
+    def objects(name, argument)
+      Mwrap::Objects.send(name, argument)
+    end
 
     def name(what, how)
       case how

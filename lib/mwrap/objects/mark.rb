@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+#--
 # Growth since a moment. Needs lib/mwrap/objects.rb.
+#++
 module Mwrap::Objects
   # The numbers at that moment, by the column that names the rows.
   Mark = Struct.new(:at, :type, :class, :file)
@@ -34,6 +36,8 @@ module Mwrap::Objects
       rows.map { |r| { column => r[column], count: r[:count], growth: before && r[:count] - before[r[column]], memsize: r[:memsize] } }
     end
 
-    def since = @mark && (Process.clock_gettime(Process::CLOCK_MONOTONIC) - @mark.at).round
+    def since
+      @mark && (Process.clock_gettime(Process::CLOCK_MONOTONIC) - @mark.at).round
+    end
   end
 end

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+#--
 # The objects held by threads' and Fibers' stacks. Needs lib/mwrap/objects.rb.
+#++
 module Mwrap::Objects
   # Methods that an application may have replaced in a class of its own.
   THREAD = %i[to_s name status backtrace_locations keys []].to_h { |m| [m, Thread.instance_method(m)] }.freeze
@@ -50,7 +52,9 @@ module Mwrap::Objects
     end
 
     # Where it was made, from "#<Thread:0x00007f0123456789@name /srv/app.rb:3 sleep>"
-    def place(text) = utf8(text)[%r{ (\S.*:\d+) ?[( ]?[a-z_ ]*\)?>\z}, 1] || "of a C function"
+    def place(text)
+      utf8(text)[%r{ (\S.*:\d+) ?[( ]?[a-z_ ]*\)?>\z}, 1] || "of a C function"
+    end
 
     def line_of(locations)
       at = locations&.first

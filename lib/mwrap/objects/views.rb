@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+#--
 # The views: their columns and costs. Needs lib/mwrap/objects.rb.
+#++
 module Mwrap::Objects
   # A column of a view: its name as in JSON, a title and an explanation for people, and its kind
-  # (:number, :signed, :percent, :address, :class, :location, :file, :text or :path).
-  Column = Struct.new(:name, :title, :about, :kind) do
-    def text? = %i[class location file text path].include?(kind) # :nodoc:
+  # (:number, :signed, :bytes, :percent, :address, :class, :location, :file, :text or :path).
+  class Column < Struct.new(:name, :title, :about, :kind)
+    def text? # :nodoc:
+      %i[class location file text path holder].include?(kind)
+    end
   end
 
   # A kind of question: its name in paths, a title, an explanation, its measured cost (a text for
@@ -17,7 +21,7 @@ module Mwrap::Objects
   # or object asked for or nil, and the seconds that it took.
   Result = Struct.new(:view, :facts, :rows, :subject, :seconds)
 
-  bytes = Column.new(:memsize, "Bytes", "Bytes by ObjectSpace.memsize_of: their slots, and what is malloc'ed for them.", :number)
+  bytes = Column.new(:memsize, "Bytes", "Bytes by ObjectSpace.memsize_of: their slots, and what is malloc'ed for them.", :bytes)
   objects = Column.new(:count, "Objects", "Instances of this very class, those that the next collection will free included.", :number)
   growth = Column.new(:growth, "Growth", "More of them than at the mark; without a mark it isn't known.", :signed)
   klass = Column.new(:class, "Class", "Its name; (internal) is Ruby's own.", :class)
@@ -31,7 +35,7 @@ module Mwrap::Objects
              "Looks at every slot of the heap: about 25 ms for a million objects. The application's Ruby threads " \
              "stand still meanwhile.",
              [Column.new(:address, "Address", "Where the page is.", :address),
-              Column.new(:slot_size, "Slot", "Bytes of each of its slots; an empty page has none yet.", :number),
+              Column.new(:slot_size, "Slot", "Bytes of each of its slots; an empty page has none yet.", :bytes),
               Column.new(:used, "Used", "Slots with an object.", :number),
               Column.new(:total, "Slots", "Slots that it has.", :number),
               Column.new(:percent, "Used %", "Hundredths of its slots that have an object.", :percent),
@@ -96,11 +100,11 @@ module Mwrap::Objects
              "Ruby leads to the object.",
              "A forked child looks: about 400 ms for a million objects. The application's Ruby threads stand still for " \
              "the fork alone, about 10 ms.",
-             [Column.new(:holder, "Holder", "A class, a library, Ruby itself, or nothing.", :text),
+             [Column.new(:holder, "Holder", "A class, a library, Ruby itself, or nothing.", :holder),
               Column.new(:by, "Held by", "ruby: an object that is reached; native: a library's variable or a thread's stack; " \
                                          "garbage: an object that the next collection frees; nothing: a leak.", :text),
               Column.new(:blocks, "Blocks", "Live blocks, or objects, that it holds; each counts once.", :number),
-              Column.new(:bytes, "Bytes", "Their bytes.", :number),
+              Column.new(:bytes, "Bytes", "Their bytes.", :bytes),
               Column.new(:paths, "Paths", "Different paths from a root to such a holder.", :number),
               Column.new(:path, "Path", "The path that most of these blocks have, from a root to the holder.", :path),
               Column.new(:of, "Of", "blocks; or objects: Ruby's, which the location made and which stay, estimated from samples.", :text)],

@@ -40,12 +40,15 @@ static bool begins(const char *path, const char *with, const char **rest)
 	return !strncmp(path, with, n) && (!**rest || **rest == '/');
 }
 
+/* The list's own addresses, and "/", which comes here if there may be several processes. */
 static bool list_form(const char *path, enum mw_form *form)
 {
 	static const char family[] = "/family";
 	size_t n = strlen(path);
 
 	*form = MW_FORM_HTML;
+	if (!strcmp(path, "/"))
+		return true;
 	if (strncmp(path, family, sizeof(family) - 1))
 		return false;
 	return mw_form_suffix(path, n, form) == sizeof(family) - 1;
@@ -64,7 +67,15 @@ unsigned mw_family_flags(const char *target)
 	return r ? r->flags : 0;
 }
 
-bool mw_family_wants(const char *path, long pid, const char **rest)
+bool mw_family_relatives(const struct mw_family *f)
+{
+	size_t n;
+
+	free(mw_members(f, &n));
+	return n > 1;
+}
+
+bool mw_family_wants(const char *path, long pid, bool relatives, const char **rest)
 {
 	enum mw_form form;
 	const char *behind;
@@ -78,6 +89,8 @@ bool mw_family_wants(const char *path, long pid, const char **rest)
 		*rest = behind;
 		return false;
 	}
+	if (!strcmp(path, "/"))
+		return relatives;
 	return begins(path, "/all", &behind) || list_form(path, &form);
 }
 
@@ -340,7 +353,7 @@ static void page_of_sum(struct mw_call *call, const struct mw_family *f, struct 
 			enum mw_wire_what what)
 {
 	struct mw_grown_of_all grown;
-	struct mw_buf query = { 0 };
+	struct mw_buf query = { 0 }, missing = { 0 };
 	struct mw_gathered g;
 	bool done = false;
 
@@ -352,11 +365,16 @@ static void page_of_sum(struct mw_call *call, const struct mw_family *f, struct 
 	if (!query.failed && !mw_gather(&g, f, call->api, what, query.p)) {
 		if (what == MW_WIRE_GROWN && mw_grown_parts(&grown, g.parts, g.answered))
 			req->grown = &grown;
+		mw_overall_missing(&missing, &g);
+		mw_buf_add(&missing, "", missing.n ? 1 : 0);
+		req->missing = missing.n && !missing.failed ? missing.p : NULL;
 		done = page_of_parts(call, req, &g);
 		mw_gathered_free(&g);
 	}
 	if (!done)
 		call->res->body.failed = true;
+	req->missing = NULL;
+	mw_buf_free(&missing);
 	mw_buf_free(&query);
 }
 

@@ -5,9 +5,9 @@
 
 #include "gather.h"
 
-/* Asks the others; false: no memory. */
+/* own: asks this process, too: its server has the site, which this thread hasn't. False: no memory. */
 static bool ask(struct mw_answers *a, const struct mw_family *f, const struct mw_request *req,
-		const char *const *names)
+		const char *const *names, bool own)
 {
 	struct mw_buf target = { 0 };
 	bool ok;
@@ -22,7 +22,7 @@ static bool ask(struct mw_answers *a, const struct mw_family *f, const struct mw
 	a->asks = target.failed || !a->v ? NULL : calloc(a->g.n + 1, sizeof(*a->asks));
 	ok = a->asks;
 	if (ok)
-		mw_ask_for_replies(a->asks, &a->g, f, "GET", target.p, req, names, false);
+		mw_ask_for_replies(a->asks, &a->g, f, "GET", target.p, req, names, own);
 	mw_buf_free(&target);
 	return ok;
 }
@@ -36,16 +36,22 @@ static void collect(struct mw_answers *a)
 	for (size_t i = 0; i < a->g.n; i++) {
 		const struct mw_ask *k = &a->asks[i];
 
-		if (k->socket && !k->error && k->status == 200)
-			a->v[a->n++] = (struct mw_answer){ .pid = a->g.replies[i].pid,
-							   .shown = a->g.replies[i].shown,
-							   .text = k->answer.p + k->body,
-							   .n = k->answer.n - k->body };
+		const struct mw_reply_of *r = &a->g.replies[i];
+		/* its server's answer has what only the site knows: it replaces the one that was made here */
+		size_t at = r->pid == a->v[0].pid && r->shown == a->v[0].shown ? 0 : a->n;
+
+		if (!k->socket || k->error || k->status != 200)
+			continue;
+		a->v[at] = (struct mw_answer){ .pid = r->pid,
+					       .shown = r->shown,
+					       .text = k->answer.p + k->body,
+					       .n = k->answer.n - k->body };
+		a->n += at != 0;
 	}
 }
 
 bool mw_answers_get(struct mw_answers *a, struct mw_call *call, const struct mw_family *f,
-		    const struct mw_request *req, const char *const *names)
+		    const struct mw_request *req, const char *const *names, bool own)
 {
 	*a = (struct mw_answers){ 0 };
 	mw_route(call->api, req, &a->own);
@@ -54,7 +60,7 @@ bool mw_answers_get(struct mw_answers *a, struct mw_call *call, const struct mw_
 		*call->res = a->own;
 		return false;
 	}
-	if (!mw_gather(&a->g, f, call->api, MW_WIRE_SELF, "") && ask(a, f, req, names)) {
+	if (!mw_gather(&a->g, f, call->api, MW_WIRE_SELF, "") && ask(a, f, req, names, own)) {
 		collect(a);
 		return true;
 	}

@@ -11,6 +11,7 @@
  *	/PID-NS/.. the same, where several have this number: NS is the inode of its PID namespace
  *	/all/...   the same pages, of a table that is the sum of all; /all/verdict
  *	/family    the list of processes; .tsv, .json
+ *	/          the same page, if there are several
  *
  * Data flows as elsewhere: members.c finds them, ask.c asks all at once over
  * their sockets, sum.c adds the tables up, answer.c makes the pages. These
@@ -40,12 +41,15 @@ struct mw_family {
 	char token[MW_TOKEN_MAX + 1]; /* for requests to relatives; "": none */
 };
 
+/* May there be several processes? By names alone: some may be stale, and a process may have two. */
+bool mw_family_relatives(const struct mw_family *);
+
 /*
  * Is this path one for mw_family_answer()? pid: the process's own. "/PID/..."
  * with that number isn't; *rest is then the part behind the number, and else
- * the path itself.
+ * the path itself. "/" is one if there may be relatives (mw_family_relatives), as it is the list of them then.
  */
-bool mw_family_wants(const char *path, long pid, const char **rest);
+bool mw_family_wants(const char *path, long pid, bool relatives, const char **rest);
 
 /* The flags (MW_ROUTE_...) of the page that a target asks for, of whichever process; 0: there is none. */
 unsigned mw_family_flags(const char *target);

@@ -71,11 +71,12 @@ struct mw_answers {
 };
 
 /*
- * Asks this process, then the others, for req, with its headers in names (NULL ends them). False: the call
+ * Asks this process, then the others, for req, with its headers in names (NULL ends them). own: also asks this
+ * process over its socket, and takes that answer, which has what only the site knows. False: the call
  * has its answer: what this process says if that isn't 200, or that there is no memory. Free it if true.
  */
 bool mw_answers_get(struct mw_answers *, struct mw_call *, const struct mw_family *,
-		    const struct mw_request *req, const char *const *names);
+		    const struct mw_request *req, const char *const *names, bool own);
 void mw_answers_free(struct mw_answers *);
 
 struct mw_did {
@@ -100,10 +101,17 @@ bool mw_grown_parts(struct mw_grown_of_all *, const struct mw_part *, size_t n);
 /* answer.c: what /all/ answers for the page `rest` */
 enum mw_all mw_page_all(const char *rest);
 
-/* list.c: GET /family */
+/* list.c: GET /family, and "/" of several processes */
 void mw_page_family(struct mw_call *, const struct mw_family *, enum mw_form);
 
-/* overall.c: GET /all/verdict, as a line (MW_FORM_TSV) or JSON */
+/*
+ * overall.c: what all of them say, in one sentence. Returns the process that grows fastest, of g;
+ * NULL: none grows. Appends no newline and no NUL.
+ */
+const struct mw_reply_of *mw_overall_say(struct mw_buf *, const struct mw_gathered *g);
+/* Appends "2 of 3 processes are in this sum: 2124 didn't answer within 1.5 s."; nothing if all answered. */
+void mw_overall_missing(struct mw_buf *, const struct mw_gathered *g);
+/* GET /all/verdict, as a line (MW_FORM_TSV) or JSON */
 void mw_page_all_verdict(struct mw_call *, const struct mw_family *, enum mw_form);
 
 /* diff.c: GET /all/diff.tsv and the like. rest: behind "/diff" */

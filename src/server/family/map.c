@@ -88,7 +88,7 @@ void mw_page_all_map(struct mw_call *call, const struct mw_family *f, const stru
 
 	each.path = "/family/map";
 	each.query = NULL;
-	if (!mw_answers_get(&a, call, f, &each, names))
+	if (!mw_answers_get(&a, call, f, &each, names, false))
 		return;
 	mw_reply_form(call, MW_FORM_JSON);
 	json(&call->res->body, a.v, a.n, a.g.n);

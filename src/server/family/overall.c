@@ -6,11 +6,13 @@
  * it. So this counts those that grow, repeats what the fastest one says, and names the next ones
  * with their rates.
  */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "server/verdict/verdict.h"
 #include "gather.h"
+#include "shared/sys/times.h"
 #include "shared/text/json.h"
 
 enum { NAMED = 4 }; /* processes that grow, at most */
@@ -18,10 +20,13 @@ enum { NAMED = 4 }; /* processes that grow, at most */
 struct overall {
 	size_t all;        /* processes */
 	size_t said[MW_VERDICT_KINDS_N]; /* how many say that kind */
-	size_t grow, silent;
+	size_t grow, silent; /* silent: answered, and has no sentence */
+	size_t mute; /* didn't answer */
 	/* that grow, the fastest first; NULL: none grows */
 	const struct mw_reply_of *fastest[NAMED];
 	size_t named;
+	const struct mw_reply_of *slow; /* of those in which all but a location rests, the one that grows fastest; NULL */
+	const struct mw_reply_of *watched; /* of those without a verdict yet, the longest; NULL: none */
 };
 
 /* False: it says nothing. */
@@ -29,7 +34,7 @@ static bool kind_of(const struct mw_reply_of *v, enum mw_verdict_kind *kind)
 {
 	const struct mw_self *self = &v->wire.self;
 
-	if (v->error || !self->kind[0] || !self->sentence)
+	if (!self->kind[0] || !self->sentence)
 		return false;
 	for (int k = 0; k < MW_VERDICT_KINDS_N; k++) {
 		*kind = (enum mw_verdict_kind)k;
@@ -45,13 +50,26 @@ static void count(struct overall *o, const struct mw_reply_of *v)
 	size_t at = 0;
 
 	o->all++;
+	if (v->error) {
+		o->mute++;
+		return;
+	}
 	if (!kind_of(v, &kind)) {
 		o->silent++;
 		return;
 	}
 	o->said[kind]++;
-	if (!mw_verdict_grows(kind))
+	if (kind == MW_VERDICT_WATCHING && (!o->watched || v->wire.self.n > o->watched->wire.self.n))
+		o->watched = v;
+	if (!mw_verdict_grows(kind)) {
+		bool rests =
+			kind == MW_VERDICT_FLAT || kind == MW_VERDICT_SAWTOOTH; /* their own rate is 0 */
+
+		if (rests && v->wire.self.rate > 0 &&
+		    (!o->slow || v->wire.self.rate > o->slow->wire.self.rate))
+			o->slow = v;
 		return;
+	}
 	o->grow++;
 	while (at < o->named && v->wire.self.rate <= o->fastest[at]->wire.self.rate)
 		at++;
@@ -103,10 +121,58 @@ static void others(struct mw_buf *b, const struct overall *o)
 static bool any_is_told(const struct overall *o)
 {
 	return o->all > o->said[MW_VERDICT_WARMING] + o->said[MW_VERDICT_WATCHING] +
-				o->said[MW_VERDICT_PAUSED] + o->silent;
+				o->said[MW_VERDICT_PAUSED] + o->silent + o->mute;
 }
 
-static void sentence(struct mw_buf *b, const struct overall *o)
+static const char *silence_of(int error)
+{
+	return error == EPROTO ? ": another version of mwrap." :
+	       error == EACCES ? ": may not be asked." :
+				 NULL;
+}
+
+/* " 2124, 2125 didn't answer within 1.5 s." Those with this reason; NULL: they were asked, and were late. */
+static void mute_for(struct mw_buf *b, const struct mw_gathered *g, const char *reason)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct mw_reply_of *v = &g->replies[i];
+
+		if (!v->error || silence_of(v->error) != reason)
+			continue;
+		mw_buf_str(b, n++ ? ", " : " ");
+		if (v->pid)
+			put_process(b, v, false);
+		else
+			mw_buf_str(b, "one whose number isn\xe2\x80\x99t known");
+	}
+	if (!n)
+		return;
+	mw_buf_str(b, reason ? reason : " didn\xe2\x80\x99t answer within ");
+	if (!reason)
+		mw_buf_fmt(b, "%u.%u s.", MW_FAMILY_MS / 1000u, MW_FAMILY_MS % 1000u / 100u);
+}
+
+static void all_mute(struct mw_buf *b, const struct mw_gathered *g)
+{
+	static const int errors[] = { ETIMEDOUT, EPROTO, EACCES };
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		mute_for(b, g, silence_of(errors[i]));
+}
+
+void mw_overall_missing(struct mw_buf *b, const struct mw_gathered *g)
+{
+	if (g->answered == g->n)
+		return;
+	mw_buf_fmt(b, "%zu of ", g->answered);
+	processes(b, g->n);
+	mw_buf_str(b, g->answered == 1 ? " is in this sum." : " are in this sum.");
+	all_mute(b, g);
+}
+
+static void sentence(struct mw_buf *b, const struct overall *o, const struct mw_gathered *g)
 {
 	const struct mw_reply_of *most = o->fastest[0];
 
@@ -115,7 +181,9 @@ static void sentence(struct mw_buf *b, const struct overall *o)
 		processes(b, o->all);
 		mw_buf_str(b, o->grow == 1 ? " grows" : " grow");
 	} else {
-		mw_buf_str(b, any_is_told(o) ? "Nothing grows in " : "No verdict yet on ");
+		mw_buf_str(b, !any_is_told(o) ? "No verdict yet on " :
+			      o->slow         ? "Nothing large grows in " :
+						"Nothing grows in ");
 		processes(b, o->all);
 	}
 	also(b, o->said[MW_VERDICT_WARMING], "still warms up", "still warm up");
@@ -124,6 +192,9 @@ static void sentence(struct mw_buf *b, const struct overall *o)
 	also(b, o->said[MW_VERDICT_PAUSED], "is paused", "are paused");
 	also(b, o->silent, "does not say", "do not say");
 	mw_buf_str(b, ".");
+	all_mute(b, g);
+	if (!most) /* else one that is watched says when its first verdict comes */
+		most = any_is_told(o) ? o->slow : o->watched;
 	if (!most)
 		return;
 	mw_buf_str(b, " Process ");
@@ -131,6 +202,21 @@ static void sentence(struct mw_buf *b, const struct overall *o)
 	mw_buf_str(b, ": ");
 	mw_buf_utf8(b, most->wire.self.sentence, strlen(most->wire.self.sentence));
 	others(b, o);
+}
+
+static void count_all(struct overall *o, const struct mw_gathered *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		count(o, &g->replies[i]);
+}
+
+const struct mw_reply_of *mw_overall_say(struct mw_buf *b, const struct mw_gathered *g)
+{
+	struct overall o = { 0 };
+
+	count_all(&o, g);
+	sentence(b, &o, g);
+	return o.fastest[0];
 }
 
 static void next(struct mw_buf *b, const struct overall *o, const char *base)
@@ -155,7 +241,7 @@ static void json(struct mw_buf *b, const struct overall *o, struct mw_buf *said,
 	mw_json_take(b, "\nnext", step);
 	mw_json_u64(b, "\nprocesses", o->all);
 	mw_json_u64(b, "\ngrow", o->grow);
-	mw_json_u64(b, "\nsilent", o->silent);
+	mw_json_u64(b, "\nsilent", o->silent + o->mute);
 	mw_json_open(b, "\nkinds", '{');
 	for (int k = 0; k < MW_VERDICT_KINDS_N; k++)
 		if (o->said[k])
@@ -209,9 +295,8 @@ void mw_page_all_verdict(struct mw_call *call, const struct mw_family *f, enum m
 		b->failed = true;
 		return;
 	}
-	for (size_t i = 0; i < g.n; i++)
-		count(&o, &g.replies[i]);
-	sentence(&said, &o);
+	count_all(&o, &g);
+	sentence(&said, &o, &g);
 	next(&step, &o, call->req->base);
 	mw_reply_form(call, form);
 	if (form == MW_FORM_JSON) {

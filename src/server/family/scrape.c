@@ -169,7 +169,7 @@ void mw_page_all_metrics(struct mw_call *call, const struct mw_family *f, const 
 	struct mw_buf *to = &call->res->body;
 	struct mw_answers a;
 
-	if (!mw_answers_get(&a, call, f, req, names))
+	if (!mw_answers_get(&a, call, f, req, names, true))
 		return;
 	call->res->status = a.own.status;
 	call->res->content_type = a.own.content_type;

@@ -297,16 +297,18 @@ static void add_stats(struct mw_stats *to, const struct mw_stats *s)
 	to->overruns = more(to->overruns, s->overruns);
 	to->double_frees = more(to->double_frees, s->double_frees);
 	to->unknown_frees = more(to->unknown_frees, s->unknown_frees);
+	to->peak_bytes = more(to->peak_bytes, s->peak_bytes);
+	to->wrong_sizes = more(to->wrong_sizes, s->wrong_sizes);
 	to->heap_bytes = more(to->heap_bytes, s->heap_bytes);
 	to->resets = more(to->resets, s->resets);
 	to->stacks = more(to->stacks, s->stacks);
 	to->stacks_rate = s->stacks_rate > to->stacks_rate ? s->stacks_rate : to->stacks_rate;
 	to->generation = s->generation > to->generation ? s->generation : to->generation;
-	to->locations_full |= s->locations_full;
-	to->records_full |= s->records_full;
-	to->threads_full |= s->threads_full;
-	to->paused |= s->paused;
-	to->heap_known |= s->heap_known;
+	to->sampling += s->sampled;
+	to->sample_rate = s->sample_rate > to->sample_rate ? s->sample_rate : to->sample_rate;
+#define X(flag) to->flag |= s->flag;
+	MW_WIRE_FLAGS(X)
+#undef X
 	to->life_unit = s->life_unit;
 }
 
@@ -327,6 +329,8 @@ static bool fill_stats(const struct mw_part *p, size_t n)
 	sum.stats.frees = all.frees;
 	sum.stats.live_bytes = all.live_bytes;
 	sum.stats.live = all.live;
+	sum.stats.live_samples = all.live_samples;
+	sum.stats.live_error = mw_row_live_error(&all);
 	sum.stats.processes = (uint32_t)n;
 	sum.stats.ruby_lookup = sum.stats.ruby_why = "";
 	sum.stats.mode = sum.stats.mode_why = sum.stats.gc_count = "";

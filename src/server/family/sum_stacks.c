@@ -16,8 +16,8 @@
 
 struct merging {
 	struct mw_stacks *to;
-	struct mw_intern frames; /* kind, line, then name and file, each with a NUL */
-	struct mw_intern stacks; /* row, then frames: uint32_t each */
+	struct mw_intern frames; /* kind, line, then name and file, each with a NUL; the first one is no label */
+	struct mw_intern stacks; /* row, label, then frames: uint32_t each */
 	struct mw_buf key;
 	uint32_t *numbers; /* of one process's frames, in the sum */
 };
@@ -57,12 +57,13 @@ static void add_stack(struct merging *m, const struct mw_part *p, const struct m
 {
 	const struct mw_wire *w = p->wire;
 	uint32_t row = w->rows[s->id].id, known = m->stacks.n, id;
+	uint32_t head[2] = { row, s->label ? m->numbers[s->label - 1] : 0 };
 	double own = own_part(p, &w->rows[s->id]);
 	const uint32_t *frames = w->chain + s->first;
 	struct mw_stacked *to;
 
 	m->key.n = 0;
-	mw_buf_add(&m->key, &row, sizeof(row));
+	mw_buf_add(&m->key, head, sizeof(head));
 	for (uint32_t i = 0; i < s->depth; i++)
 		mw_buf_add(&m->key, &m->numbers[frames[i]], sizeof(*m->numbers));
 	m->stacks.failed |= m->key.failed;
@@ -71,7 +72,9 @@ static void add_stack(struct merging *m, const struct mw_part *p, const struct m
 		return;
 	to = &m->to->v[id];
 	if (m->stacks.n > known) {
-		*to = (struct mw_stacked){ .id = row, .first = (uint32_t)m->to->n_chain, .depth = s->depth };
+		*to = (struct mw_stacked){
+			.id = row, .first = (uint32_t)m->to->n_chain, .depth = s->depth, .label = head[1]
+		};
 		for (uint32_t i = 0; i < s->depth; i++)
 			m->to->chain[m->to->n_chain++] = m->numbers[frames[i]];
 	}
@@ -138,6 +141,9 @@ struct mw_stacks *mw_sum_stacks(const struct mw_part *p, size_t n)
 	struct merging m = { 0 };
 	bool ok = make_room(&m, p, n);
 
+	if (ok) /* number 0 is no label */
+		add_frame(&m,
+			  &(struct mw_stacked_frame){ .name = "", .file = "", .kind = MW_KIND_SPECIAL });
 	for (size_t i = 0; ok && i < n; i++)
 		add_process(&m, &p[i]);
 	ok = ok && !m.frames.failed && !m.stacks.failed;

@@ -30,20 +30,6 @@ struct ready {
 	int error;
 };
 
-static void *map(size_t bytes, int how)
-{
-	long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-			 how | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-
-	return p == -1 ? NULL : (void *)p;
-}
-
-static void unmap(void *p, size_t bytes)
-{
-	if (p)
-		mw_sys(SYS_munmap, mw_sys_ptr(p), (long)bytes, 0, 0, 0);
-}
-
 static int add_page(void *start, void *end, size_t slot, void *ctx)
 {
 	struct ready *r = ctx;
@@ -141,6 +127,7 @@ static void prepare(struct ready *r, const struct mw_api *api, const struct mw_h
 	r->walk.areas = &r->areas;
 	r->walk.wanted = q->ids ? r->wanted : NULL;
 	r->walk.old = q->old;
+	r->walk.asked = !q->suspect;
 	r->walk.sampled = r->sampled;
 	r->pid = -1;
 }
@@ -232,15 +219,15 @@ enum mw_holders_is mw_holders_begin(struct mw_holders_child *c, const struct mw_
 	if (!become_busy())
 		return mw_holders_fail(MW_HOLDERS_BUSY, err,
 				       "holders: another search is under way: try again later");
-	r = map(sizeof(*r), MAP_PRIVATE);
-	c->found = map(sizeof(*c->found), MAP_SHARED);
+	r = mw_sys_map(sizeof(*r), MAP_PRIVATE);
+	c->found = mw_sys_map(sizeof(*c->found), MAP_SHARED);
 	is = r && c->found ?
 		     begin(c, r, api, q, err) :
 		     mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
-	unmap(r, sizeof(*r));
+	mw_sys_unmap(r, sizeof(*r));
 	c->stop_ns = mw_now_ns() - c->began;
 	if (is != MW_HOLDERS_OK) {
-		unmap(c->found, sizeof(*c->found));
+		mw_sys_unmap(c->found, sizeof(*c->found));
 		be_free();
 	} else { /* no forked child of the application's gets it */
 		mw_sys(SYS_madvise, mw_sys_ptr(c->found), sizeof(*c->found), MADV_DONTFORK, 0, 0);
@@ -376,6 +363,8 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 	h->bytes = c->found->bytes;
 	h->sampled = c->found->sampled;
 	memcpy(h->suspects, c->found->suspects, sizeof(h->suspects));
+	h->n_lost = c->found->n_lost;
+	memcpy(h->lost, c->found->lost, sizeof(h->lost));
 	h->objects = c->found->objects;
 	h->gc_disabled = c->gc_disabled;
 	h->ns = c->found->ns;
@@ -391,7 +380,7 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 
 static void forget(struct mw_holders_child *c)
 {
-	unmap(c->found, sizeof(*c->found));
+	mw_sys_unmap(c->found, sizeof(*c->found));
 	c->pid = 0;
 	be_free();
 }

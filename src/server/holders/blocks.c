@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "child.h"
+#include "shared/sys/sys.h"
 
 enum { DIGIT = 11, LOWEST = 4, HIGHEST = MW_RANGE_ADDRESS }; /* bits of an address, 16 bytes apart */
 
@@ -78,7 +79,7 @@ static void sort(struct mw_walk *w, size_t bytes)
 		other = w->blocks;
 		w->blocks = sorted;
 	}
-	mw_child_unmap(other, bytes);
+	mw_sys_unmap(other, bytes);
 }
 
 void mw_copy_blocks(struct mw_walk *w)

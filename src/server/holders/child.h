@@ -25,6 +25,8 @@ struct mw_findings {
 	uint32_t n, text_n;
 	uint64_t blocks, bytes, sampled, objects, ns;
 	struct mw_suspected suspects[MW_SUSPECTS];
+	uint32_t n_lost;
+	struct mw_lost lost[MW_LOST];
 	struct mw_found {
 		uint32_t suspect;
 		bool objects;
@@ -85,15 +87,15 @@ struct mw_walk {
 	uint8_t *shape; /* enum mw_shape, of blocks that are held */
 	const uint8_t *wanted; /* by id: the suspect + 1; 0: not wanted. NULL: all are */
 	uint64_t old; /* blocks of earlier generations are old */
+	bool asked; /* somebody waits for the answer; false: it is a proof */
 	/* sampled objects; once blocks were scanned they follow these, from n_found on */
 	const struct mw_holders_object *sampled;
 	uint32_t n_sampled, n_found;
 	uint32_t *of; /* of those that follow: numbers in sampled[] */
 };
 
-/* child.c: zeroed memory for the child's life. Ends the child if there is none. */
+/* child.c: zeroed memory, for the child's life or until mw_sys_unmap. Ends the child if there is none. */
 void *mw_child_map(struct mw_walk *, size_t bytes);
-void mw_child_unmap(void *, size_t bytes);
 
 /* heap.c: the object with that number, and the reverse; -1: none is there. */
 uintptr_t mw_object_at(const struct mw_walk *, uint32_t number);

@@ -199,6 +199,39 @@ static void add_to_suspect(const struct mw_walk *w, uint32_t i)
 		s->wrapped += b->size;
 }
 
+/* Keeps the location if it is among those with the most bytes. */
+static void keep_lost(struct mw_findings *f, const struct mw_lost *lost)
+{
+	uint32_t at = f->n_lost;
+
+	while (at && f->lost[at - 1].bytes < lost->bytes)
+		at--;
+	if (at == MW_LOST)
+		return;
+	f->n_lost += f->n_lost < MW_LOST;
+	memmove(&f->lost[at + 1], &f->lost[at], (f->n_lost - at - 1) * sizeof(*lost));
+	f->lost[at] = *lost;
+}
+
+/* Which locations have the blocks that nothing holds? */
+static void find_lost(struct mw_walk *w)
+{
+	struct mw_lost *by_id = mw_child_map(w, MW_ID_END * sizeof(*by_id));
+
+	for (uint32_t i = 0; i < w->n_blocks; i++) {
+		struct mw_lost *l = &by_id[w->blocks[i].id];
+
+		if (is_object(w, i) || mw_held_by(w, i) != MW_HELD_NOTHING)
+			continue;
+		l->id = w->blocks[i].id;
+		l->blocks++;
+		l->bytes += w->blocks[i].size;
+	}
+	for (uint32_t id = 0; id < MW_ID_END; id++)
+		if (by_id[id].blocks)
+			keep_lost(w->found, &by_id[id]);
+}
+
 void mw_group(struct mw_walk *w)
 {
 	struct groups holders = { mw_child_map(w, GROUPS * sizeof(struct group)), 0 };
@@ -229,5 +262,7 @@ void mw_group(struct mw_walk *w)
 			add_path(w, &paths, &holders, h, i, key);
 	}
 	make_rows(w, &holders, &paths);
+	if (!w->wanted)
+		find_lost(w);
 	w->found->objects = w->n_reached;
 }

@@ -74,6 +74,13 @@ struct mw_holder {
 	const char **path; /* the one that most of its blocks have, from the root to the holder */
 };
 
+/* The blocks of a location that nothing holds. */
+struct mw_lost {
+	uint32_t id;
+	uint64_t blocks, bytes;
+};
+enum { MW_LOST = 20 };
+
 /* An answer: rows with the most blocks first; of a summary, with the most bytes. */
 struct mw_holders {
 	size_t n;
@@ -81,6 +88,8 @@ struct mw_holders {
 	uint64_t blocks, bytes; /* of all rows of blocks */
 	uint64_t sampled; /* objects that the rows of objects rest on: their numbers are estimates */
 	struct mw_suspected suspects[MW_SUSPECTS]; /* all zero of a summary */
+	uint32_t n_lost; /* of a summary: the locations with the most bytes that nothing holds, these first */
+	struct mw_lost lost[MW_LOST];
 	uint64_t objects; /* of Ruby's that were reached */
 	int gc_disabled; /* 1: by GC.disable, at the fork; 0: no; -1: not known */
 	uint64_t ns, stop_ns; /* the child's time, and that of the fork, in which Ruby stood still */

@@ -31,6 +31,7 @@ struct mw_request {
 	const char *query; /* the part behind "?", percent-encoded; NULL or "": none */
 	const char *base;  /* where "/" is mounted, for links: "" or "/mwrap"; percent-encoded */
 	const char *mount; /* the family's "/": base without "/PID", "/all"; NULL: no family */
+	bool relatives; /* of a page: "/" may be the list of processes, as this one's own is at /PID/ */
 	enum mw_peer peer;
 	/* A header's value by its name in any case; NULL: not there. */
 	const char *(*header)(void *ctx, const char *name);
@@ -56,6 +57,7 @@ struct mw_request {
 	bool ask_who;
 	/* of /all/: the rows' growth is that of this range; NULL: since the reset */
 	const struct mw_grown_of_all *grown;
+	const char *missing; /* of /all/: says which processes aren't in the sum; NULL: all are */
 	const struct mw_map_ruby *ruby; /* how full Ruby's heap pages are (memory/map.h), for /map; NULL: not known */
 	/* /live ends at once, and clients ask again after this many ms; 0: it goes on. */
 	unsigned poll;

@@ -465,8 +465,8 @@ int mw_params_name(const struct mw_params *p, size_t max, struct mw_buf *why)
 		mw_buf_fmt(why,
 			   "name: a line of 1 to %zu bytes of UTF-8, without a space at its ends, expected, as in /mark?name=deploy-17",
 			   max);
-	else if (is(s, n, "now") || is(s, n, "start"))
-		mw_buf_str(why, "name: now and start are moments of their own: choose another name");
+	else if (is(s, n, "now") || is(s, n, "start") || is(s, n, "peak"))
+		mw_buf_str(why, "name: start, peak and now are moments of their own: choose another name");
 	else if (strspn(s, "0123456789.") == n)
 		mw_buf_str(why, "name: a number is a time, seconds of uptime: choose another name");
 	else

@@ -21,7 +21,8 @@
 	X(FROM, "from") X(RANGE, "range") X(POINTS, "points") X(TEXT, "text") X(BY, "by") \
 	X(INVERT, "invert") X(RAW, "raw") X(SINCE, "since") X(KIND, "kind") X(BT, "bt")   \
 	X(STACKS, "stacks") X(NAME, "name") X(MARK, "mark") X(PATH, "path")               \
-	X(SECONDS, "seconds") X(MAX, "max") X(FULL, "full") X(CLOCK, "clock")
+	X(SECONDS, "seconds") X(MAX, "max") X(FULL, "full") X(CLOCK, "clock")       \
+	X(LABEL, "label") X(FRAMES, "frames") X(STARTUP, "startup") X(LOOK, "look")
 /* clang-format on */
 #define X(id, name) MW_PARAM_##id,
 enum mw_param { MW_PARAMS(X) MW_PARAMS_N };

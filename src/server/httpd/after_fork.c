@@ -26,6 +26,7 @@
 #include "own_site.h"
 #include "prover.h"
 #include "relay.h"
+#include "server/reports/reports.h"
 #include "server.h"
 #include "takeover.h"
 #include "token.h"
@@ -133,6 +134,7 @@ void mw_child_after_fork(uint32_t moves)
 	mw_live_reset();
 	mw_relay_reset();
 	mw_prover_reset();
+	mw_reports_child();
 	mw_takeover_child();
 	mw_exit_verdict_reset();
 	atomic_store(&mw_server.moves, 0);

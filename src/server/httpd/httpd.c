@@ -29,6 +29,7 @@
 #include "own_site.h"
 #include "prover.h"
 #include "relay.h"
+#include "server/reports/reports.h"
 #include "rundir.h"
 #include "server.h"
 #include "takeover.h"
@@ -100,11 +101,25 @@ void mw_server_park(const char *file, unsigned line, const char *why)
 static bool open_listeners(const struct mw_options *o, char err[MW_ERROR_MAX])
 {
 	mw_token_start(o);
-	if (!mw_listen_all(o, err))
-		return false;
+	if (!mw_listen_all(o, err)) {
+		if (!o->report_dir)
+			return false;
+		if (err[0] && mw_options_serve(o))
+			mw_log("%s", err); /* reports need no address */
+		err[0] = '\0';
+	}
 	if (mw_token_wrong() && !o->listen && !mw_ancestor_served()) /* `listen` told it */
 		mw_log("%s. Every request is refused until this is right", mw_token_wrong());
 	return true;
+}
+
+/* The process's end waits for it, as for files that are being removed. */
+static void write_at_exit(void)
+{
+	(void)mw_opening_begin();
+	mw_own_site()->statm = -1; /* it is closed */
+	mw_reports_exit(mw_own_site());
+	mw_opening_end();
 }
 
 /* Ends it for good. */
@@ -113,6 +128,8 @@ static void finish(bool intact)
 	opened();
 	mw_endpoint_end();
 	close_all(intact);
+	if (atomic_load(&mw_server.stop_asked))
+		write_at_exit();
 	/* after the sockets: exit waits only so long. If the server ends before the process, it can't know */
 	if (atomic_load(&mw_server.stop_asked))
 		mw_exit_verdict_keep(mw_own_site());
@@ -155,6 +172,7 @@ static void prepare(const struct mw_api *api)
 	mw_linger_reset();
 	mw_fd_start();
 	mw_site_start(mw_own_site(), api);
+	mw_reports_start(api);
 }
 
 static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR_MAX])
@@ -187,6 +205,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	/* before any child can be forked and requests the path from a shell first */
 	(void)mw_takeover_look(mw_now_ms());
 	opened();
+	mw_reports_wake(mw_loop_wake_fd());
 	mw_endpoint_tell();
 	return serve(err);
 }

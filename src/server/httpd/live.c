@@ -18,7 +18,7 @@
 #include "shared/sys/clock.h"
 #include "server/history/stream.h"
 #include "connections.h"
-#include "gzip.h"
+#include "server/http/gzip.h"
 #include "server/httpd/library/library.h"
 #include "own_site.h"
 

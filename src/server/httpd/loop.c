@@ -21,6 +21,7 @@
 
 #include "shared/sys/clock.h"
 #include "server/history/stream.h"
+#include "server/reports/reports.h"
 #include "shared/sys/sys.h"
 #include "connections.h"
 #include "daemon.h"
@@ -210,8 +211,10 @@ static enum mw_httpd_is run(void)
 		unsigned second = mw_own_site_second();
 		mw_prover_run(mw_own_site());
 		uint64_t now = mw_now_ms();
-		int look = mw_takeover_look(now);
-		int n = sleep_ms(ev, timeout_ms(now, (unsigned)earlier((int)second, look)));
+		int ms = earlier((int)second, mw_takeover_look(now));
+
+		ms = earlier(ms, mw_reports_look(mw_own_site(), now));
+		int n = sleep_ms(ev, timeout_ms(now, (unsigned)ms));
 
 		if (n < 0 || !mw_loop_intact())
 			return MW_HTTPD_FAILED;

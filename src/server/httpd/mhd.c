@@ -31,10 +31,11 @@
 #include "server/pages/routes.h"
 #include "connections.h"
 #include "form.h"
-#include "gzip.h"
+#include "server/http/gzip.h"
 #include "head.h"
 #include "server/httpd/library/library.h"
 #include "linger.h"
+#include "listen.h"
 #include "live.h"
 #include "own_site.h"
 #include "relay.h"
@@ -323,7 +324,10 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 	req.base = req.mount = mount_of(&req, mount, sizeof(mount));
 	if (req.peer == MW_PEER_UNIX)
 		req.no_post = req.header(req.ctx, MW_NO_POST);
-	wanted = mw_family_wants(req.path, (long)mw_server.pid, &req.path);
+	/* a look at their names: "/" depends on it, and so do the links of pages */
+	req.relatives = (!strcmp(req.path, "/") || strstr(mw_header_text(&req, "Accept"), "text/html")) &&
+			mw_family_relatives(mw_listen_family());
+	wanted = mw_family_wants(req.path, (long)mw_server.pid, req.relatives, &req.path);
 	if (req.path != uri) { /* "/PID/..." of this process */
 		snprintf(base, sizeof(base), "%s%.*s", mount, (int)(req.path - uri), uri);
 		req.base = base;

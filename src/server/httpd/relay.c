@@ -211,6 +211,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 		.mount = kept(j, from[4], at[4]),
 		.no_post = kept(j, from[5], at[5]),
 		.ask_who = req->ask_who,
+		.relatives = req->relatives,
 		.peer = req->peer,
 		.header = header,
 		.ctx = j,

@@ -109,7 +109,16 @@ static enum mw_socket_locked take_lock(struct mw_socket_lock *c, const char *pat
 			/* another user's lock, such as that of a master that was root */
 			if ((e == EACCES || e == EPERM) && !lstat(l.s, &st) && S_ISREG(st.st_mode))
 				return MW_SOCKET_LOCK_TAKEN;
-			return failed(err, "can't open", l.s, e);
+			/* options name the socket, not its lock */
+			if (e == ENOENT || e == ENOTDIR) {
+				snprintf(err, MW_ERROR_MAX, "%.*s: %s",
+					 (int)(strrchr(path, '/') ? strrchr(path, '/') - path : 0), path,
+					 e == ENOENT ?
+						 "no such directory, so there is no server: make it" :
+						 "not a directory, so there is no server: choose another path");
+				return MW_SOCKET_LOCK_ERROR;
+			}
+			return failed(err, "can't open its lock", path, e);
 		}
 		if (!lock_is_ours(fd, &st, bound)) {
 			close(fd);

@@ -371,6 +371,101 @@ int mw_diff_between(struct mw_diff *d, const struct mw_diff_source *src, double 
 	return rc;
 }
 
+/* --- the peak ------------------------------------------------------------------------------ */
+
+/* Bytes at a moment: of the rows of one location, and of its place. */
+static uint64_t bytes_at(const struct mw_diff_moment *m, const struct mw_row *sum,
+			 const struct mw_marks_numbers *of_mark, uint32_t place)
+{
+	if (m->is_peak)
+		return sum->peak_bytes;
+	if (m->mark)
+		return place == UINT32_MAX ? 0 : of_mark[place].v[MW_MARKS_BYTES];
+	return m->is_now ? sum->live_bytes : 0;
+}
+
+/* A row for each location of the table, and for each that only a mark has. */
+static int rows_of_peak(struct mw_diff *d, const struct mw_marks *m, const struct mw_diff_moment *from,
+			const struct mw_marks_numbers *f, const struct mw_diff_moment *to,
+			const struct mw_marks_numbers *t)
+{
+	struct keyed *v = keyed_rows(d->now);
+	bool *seen = calloc((size_t)m->places + 1, sizeof(*seen));
+	const struct mw_row none = { 0 };
+
+	d->rows = calloc(d->now->n + m->places + 1, sizeof(*d->rows));
+	for (size_t i = 0; v && seen && d->rows && i < d->now->n;) {
+		const struct mw_row *r = v[i].row;
+		uint32_t place = f || t ? mw_marks_place_of(m, v[i].key) : UINT32_MAX;
+		struct mw_row sum = { 0 }, *row = &d->rows[d->n++];
+		uint64_t key = v[i].key;
+
+		if (place != UINT32_MAX)
+			seen[place] = true;
+		for (; i < d->now->n && v[i].key == key; i++) {
+			sum.peak_bytes = mw_sum_u64(sum.peak_bytes, v[i].row->peak_bytes);
+			sum.live_bytes = mw_sum_u64(sum.live_bytes, v[i].row->live_bytes);
+		}
+		*row = curve_row(r->location, mw_location_bare(r), bytes_at(from, &sum, f, place),
+				 bytes_at(to, &sum, t, place));
+		row->file_len = r->file_len;
+		row->at = r->at;
+		row->kind = r->kind;
+		row->id = r->id;
+	}
+	for (uint32_t i = 0; v && seen && d->rows && (f || t) && i < m->places; i++) {
+		uint64_t before = bytes_at(from, &none, f, i), after = bytes_at(to, &none, t, i);
+		struct mw_row place = mw_marks_row(mw_marks_place(m, i));
+
+		if (seen[i] || !(before | after))
+			continue;
+		d->rows[d->n] = curve_row(place.location, place.location_len, before, after);
+		d->rows[d->n].file_len = place.file_len;
+		d->rows[d->n].at = place.at;
+		d->rows[d->n++].kind = place.kind;
+	}
+	free(v);
+	free(seen);
+	return v && seen && d->rows ? 0 : -1;
+}
+
+/* The moment of an end; its sums are those of the rows. */
+static struct mw_moment moment_of(const struct mw_diff_moment *m, const struct mw_diff_source *src,
+				  const struct mw_stats *stats)
+{
+	double t = m->is_peak ? stats->peak_uptime : m->is_now ? src->uptime : 0;
+
+	return m->mark ? m->mark->moment :
+			 (struct mw_moment){ .uptime = t,
+					     .unix_time = src->unix_time - src->uptime + t,
+					     .live_bytes = m->is_peak ? stats->peak_bytes :
+							   m->is_now  ? stats->live_bytes :
+									0 };
+}
+
+int mw_diff_peak(struct mw_diff *d, const struct mw_diff_source *src, const struct mw_diff_moment *from,
+		 const struct mw_diff_moment *to)
+{
+	struct mw_marks_numbers *f = from->mark ? mw_marks_read(src->marks, from->mark) : NULL;
+	struct mw_marks_numbers *t = to->mark ? mw_marks_read(src->marks, to->mark) : NULL;
+	struct mw_stats stats = { 0 };
+	int rc;
+
+	*d = (struct mw_diff){ .of_peak = true };
+	src->api->stats(&stats);
+	d->now = src->api->snapshot();
+	rc = (from->mark && !f) || (to->mark && !t) || !d->now ? -1 : 0;
+	if (!rc)
+		rc = rows_of_peak(d, src->marks, from, f, to, t);
+	d->from = moment_of(from, src, &stats);
+	d->to = moment_of(to, src, &stats);
+	free(f);
+	free(t);
+	if (rc)
+		mw_diff_free(d, src->api);
+	return rc;
+}
+
 void mw_diff_free(struct mw_diff *d, const struct mw_api *api)
 {
 	if (d->now)

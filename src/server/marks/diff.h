@@ -2,7 +2,8 @@
 /*
  * diff.h - two moments compared, location by location, by what was live.
  *
- * Between marks, the start and now the numbers are exact (marks.h). Other moments are those of the
+ * Between marks, the start and now the numbers are exact (marks.h). At the peak (tracker/table/peak.h) bytes are, and
+ * blocks, calls and objects aren't known. Other moments are those of the
  * history (grown.h): bytes are rounded down to MW_CURVES_UNIT, blocks, calls and objects aren't known, and the
  * locations that it doesn't keep are one row, "(rest)".
  *
@@ -23,7 +24,8 @@
 extern const struct mw_table mw_diff_table;
 
 struct mw_diff {
-	bool exact;
+	bool exact; /* blocks and calls are known, too */
+	bool of_peak; /* bytes are exact */
 	struct mw_moment from, to; /* of the history: their times alone */
 	struct mw_row *rows;       /* owned; in no particular order */
 	size_t n;
@@ -47,4 +49,12 @@ int mw_diff_make(struct mw_diff *, const struct mw_diff_source *, const struct m
 		 const struct mw_named_mark *to);
 /* By the history; seconds of uptime. 0; 1: it has nothing of that time; -1: no memory. */
 int mw_diff_between(struct mw_diff *, const struct mw_diff_source *, double from, double to);
+/* An end of mw_diff_peak. None of these: the start. */
+struct mw_diff_moment {
+	bool is_peak, is_now;
+	const struct mw_named_mark *mark;
+};
+/* One end or both are the peak (mw_stats.peak_bytes). 0; -1: no memory. */
+int mw_diff_peak(struct mw_diff *, const struct mw_diff_source *, const struct mw_diff_moment *from,
+		 const struct mw_diff_moment *to);
 void mw_diff_free(struct mw_diff *, const struct mw_api *); /* all zero again */

@@ -55,7 +55,7 @@ static void summary(struct mw_buf *b, void *ctx)
 	mw_buf_fmt(b, "Since %s ", since);
 	many(b, r->frees, "block was freed", "blocks were freed");
 	mw_buf_str(b, ", after at most ");
-	if (v->at.stats.life_unit && !strcmp(v->at.stats.life_unit, "bytes")) {
+	if (mw_life_in_bytes(v->call)) {
 		mw_html_bytes(b, r->life_max, false);
 		mw_buf_str(b, " allocated meanwhile.");
 	} else {
@@ -63,12 +63,20 @@ static void summary(struct mw_buf *b, void *ctx)
 	}
 }
 
+/* A column of a kind that isn't known says nothing. */
+static bool has_column(int i, const struct mw_row *r)
+{
+	bool of_kind = mw_columns[i].type == MW_TYPE_KIND || i == MW_COLUMN_kind_samples;
+
+	return mw_column_is_of(i, r) && mw_columns[i].type != MW_TYPE_TEXT && (!of_kind || r->top_share);
+}
+
 static void head(struct mw_buf *b, void *ctx)
 {
 	const struct mw_row *r = ((const struct view *)ctx)->at.row;
 
 	for (int i = 0; i < MW_ALL_COLUMNS_N; i++) {
-		if (!mw_column_is_of(i, r) || mw_columns[i].type == MW_TYPE_TEXT)
+		if (!has_column(i, r))
 			continue;
 		mw_html_text_in(b, "<th scope=\"col\" class=\"num\" title=\"", mw_columns[i].about, "\">");
 		mw_html_text(b, mw_columns[i].title);
@@ -78,7 +86,11 @@ static void head(struct mw_buf *b, void *ctx)
 
 static void cells(struct mw_buf *b, void *ctx)
 {
-	mw_html_cells(b, ((const struct view *)ctx)->at.row, -1);
+	const struct view *v = ctx;
+
+	for (int i = 0; i < MW_ALL_COLUMNS_N; i++)
+		if (has_column(i, v->at.row))
+			mw_html_cell(b, v->call, &mw_columns[i], v->at.row, false);
 }
 
 static void name(struct mw_buf *b, void *ctx)
@@ -125,16 +137,11 @@ static void by_size(struct mw_buf *b, void *ctx)
 	buckets(b, v->at.by_size, v->at.n_size, true);
 }
 
-static bool in_bytes(const struct view *v)
-{
-	return v->at.stats.life_unit && !strcmp(v->at.stats.life_unit, "bytes");
-}
-
 static void by_age(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
-	buckets(b, v->at.by_age, v->at.n_age, in_bytes(v));
+	buckets(b, v->at.by_age, v->at.n_age, mw_life_in_bytes(v->call));
 }
 
 static void live_head(struct mw_buf *b, void *unused)
@@ -163,7 +170,10 @@ static void lives(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "<tr>");
 		mw_html_bytes_cell(b, l->size);
 		mw_html_number(b, l->generation);
-		mw_html_number(b, mw_live_age(&v->at, l));
+		if (mw_life_in_bytes(v->call))
+			mw_html_bytes_cell(b, mw_live_age(&v->at, l));
+		else
+			mw_html_number(b, mw_live_age(&v->at, l));
 		mw_buf_fmt(b, "<td class=\"num address\">0x%" PRIxPTR "</td></tr>\n", l->addr);
 	}
 	if (!shown(v))
@@ -206,10 +216,8 @@ static void holders(struct mw_buf *b, void *ctx)
 static void age_unit(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
-	const char *unit = v->at.stats.life_unit;
 
-	mw_buf_str(b,
-		   unit && !strcmp(unit, "bytes") ? "bytes allocated since" : "garbage collections since");
+	mw_buf_str(b, mw_life_in_bytes(v->call) ? "bytes allocated since" : "garbage collections since");
 }
 
 static void objects(struct mw_buf *b, void *ctx)
@@ -361,7 +369,10 @@ static void answer(struct view *v, enum mw_form form)
 		return;
 	}
 	if (form == MW_FORM_HTML) {
-		call->script = "at";
+		/* the live page, at this location; the sum of a family has none */
+		call->script = (call->req->site || call->req->later) && !mw_call_stats(call)->processes ?
+				       "home" :
+				       "at";
 		mw_reply_page(call, v->at.row->location, page, v);
 	} else {
 		mw_reply_form(call, form);

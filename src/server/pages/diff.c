@@ -14,7 +14,7 @@ static bool is(const struct mw_diff_end *e, const char *word)
 }
 
 /* Reads from= or to=. usual: the word for its edge, the default. 0, or a status with a reason. */
-static int read_end(struct mw_diff_end *e, const struct mw_site *s, const struct mw_params *p,
+static int read_end(struct mw_diff_end *e, struct mw_call *call, const struct mw_params *p,
 		    enum mw_param param, const char *usual, struct mw_buf *why)
 {
 	const char *name = param == MW_PARAM_FROM ? "from" : "to";
@@ -26,10 +26,20 @@ static int read_end(struct mw_diff_end *e, const struct mw_site *s, const struct
 	}
 	if (is(e, usual))
 		return 0;
+	if (is(e, "peak")) {
+		const struct mw_stats *now = mw_call_stats(call);
+
+		e->is_peak = true;
+		e->t = now->peak_uptime;
+		if (now->peak_bytes)
+			return 0;
+		mw_buf_fmt(why, "%s: no peak is known yet: the first look comes within a second", name);
+		return 404;
+	}
 	e->is_time = mw_params_seconds(p, param, &e->t);
 	if (e->is_time)
 		return 0;
-	e->mark = mw_marks_find(&s->marks, e->name, e->n);
+	e->mark = mw_marks_find(&call->req->site->marks, e->name, e->n);
 	if (e->mark)
 		e->t = e->mark->moment.uptime;
 	return e->mark ? 0 : mw_no_such_mark(why, name, e->name, e->n);
@@ -37,14 +47,13 @@ static int read_end(struct mw_diff_end *e, const struct mw_site *s, const struct
 
 static int read_ends(struct mw_diff_view *v, const struct mw_params *p, struct mw_buf *why)
 {
-	const struct mw_site *s = v->l.call->req->site;
-	int bad = read_end(&v->from, s, p, MW_PARAM_FROM, "start", why);
+	int bad = read_end(&v->from, v->l.call, p, MW_PARAM_FROM, "start", why);
 
 	if (!bad)
-		bad = read_end(&v->to, s, p, MW_PARAM_TO, "now", why);
+		bad = read_end(&v->to, v->l.call, p, MW_PARAM_TO, "now", why);
 	if (bad)
 		return bad;
-	if (!v->to.mark && (!v->to.is_time || v->to.t > v->source.uptime))
+	if (!v->to.mark && !v->to.is_peak && (!v->to.is_time || v->to.t > v->source.uptime))
 		v->to.t = v->source.uptime;
 	if (v->from.t <= v->to.t)
 		return 0;
@@ -63,12 +72,29 @@ static void set_source(struct mw_diff_view *v)
 					     .unix_time = mw_unix_now() };
 }
 
+static int compare_peak(struct mw_diff_view *v, struct mw_buf *why)
+{
+	const struct mw_diff_moment from = { .is_peak = v->from.is_peak, .mark = v->from.mark };
+	const struct mw_diff_moment to = {
+		.is_peak = v->to.is_peak, .is_now = !v->to.is_peak && !v->to.mark, .mark = v->to.mark
+	};
+
+	if (v->from.is_time || v->to.is_time) {
+		mw_buf_str(why,
+			   "from, to: the peak is compared with start, now and marks, not with a time");
+		return 400;
+	}
+	return mw_diff_peak(&v->diff, &v->source, &from, &to) ? 500 : 0;
+}
+
 /* Fills v->diff. 0, or a status with a reason. */
 static int compare(struct mw_diff_view *v, struct mw_buf *why)
 {
 	const struct mw_site *s = v->l.call->req->site;
 	int rc;
 
+	if (v->from.is_peak || v->to.is_peak)
+		return compare_peak(v, why);
 	if (!v->from.is_time && !v->to.is_time)
 		return mw_diff_make(&v->diff, &v->source, v->from.mark, v->to.mark) ? 500 : 0;
 	if (!s->curves.on) {
@@ -213,6 +239,8 @@ int mw_diff_query(struct mw_query *q, const struct mw_params *p, enum mw_form fo
 		.sort = -1, .table = &mw_diff_table, .limit = form == MW_FORM_HTML ? MW_EACH_LIMIT : 0
 	};
 	bad = mw_params_query(p, q, why);
+	if (form == MW_FORM_HTML)
+		q->limit = mw_page_limit(q->limit);
 	q->kind_len = 0;
 	if (!bad && q->group == MW_GROUP_KIND) {
 		mw_buf_str(why, "group: line, file, dir or gem expected, not \"kind\"");

@@ -5,11 +5,11 @@
 #include "server/marks/diff.h"
 #include "listing.h"
 
-/* A moment as it was asked for: "start", "now", a mark's name, or seconds of uptime. */
+/* A moment as it was asked for: "start", "peak", "now", a mark's name, or seconds of uptime. */
 struct mw_diff_end {
 	const char *name; /* borrowed */
 	size_t n;
-	bool is_time;
+	bool is_time, is_peak;
 	const struct mw_named_mark *mark; /* NULL: another moment */
 	double t; /* uptime */
 };

@@ -54,7 +54,8 @@ static void cells(struct mw_buf *b, const struct mw_diff_view *v, const struct m
 {
 	for (int i = 0; i < mw_diff_table.n; i++)
 		if (has_column(v, i) && mw_diff_table.columns[i].type != MW_TYPE_TEXT)
-			mw_html_cell(b, &mw_diff_table.columns[i], r, i == mw_listing_sort(&v->l));
+			mw_html_cell(b, v->l.call, &mw_diff_table.columns[i], r,
+				     i == mw_listing_sort(&v->l));
 }
 
 /* A line's page; the special rows and groups have none. */
@@ -96,11 +97,9 @@ static void sum(struct mw_buf *b, void *ctx)
 
 static void caption(struct mw_buf *b, void *ctx)
 {
-	const struct mw_diff_view *v = ctx;
-
-	mw_buf_commas(b, v->l.result.n);
-	mw_html_commas_in(b, " of ", v->l.result.matched, " rows");
-	mw_listing_by(b, &v->l);
+	mw_buf_str(b, "Differences");
+	mw_listing_range(b, ctx);
+	mw_listing_by(b, ctx);
 }
 
 /* --- above it ----------------------------------------------------------------------------------- */
@@ -132,7 +131,10 @@ static void sentence(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, growth < 0 ? ", live bytes shrank by " : ", live bytes grew by ");
 	mw_html_bytes(b, growth < 0 ? 0 - (uint64_t)growth : (uint64_t)growth, false);
 	mw_buf_str(b, v->l.q.q_len ? " where the location matches." : ".");
-	if (!v->diff.exact)
+	if (v->diff.of_peak)
+		mw_buf_str(b,
+			   " The peak is the moment of most live memory since the last reset, looked at once a second.");
+	else if (!v->diff.exact)
 		mw_buf_str(b, " These moments are the history\xe2\x80\x99s: bytes are rounded down to 64, and "
 			      "locations that it doesn\xe2\x80\x99t keep are (rest). Marks are exact.");
 }
@@ -151,9 +153,11 @@ static void time_option(struct mw_buf *b, const struct mw_diff_end *e)
 static void options(struct mw_buf *b, const struct mw_diff_view *v, const struct mw_diff_end *e,
 		    const char *edge)
 {
-	bool usual = !e->mark && !e->is_time;
+	bool usual = !e->mark && !e->is_time && !e->is_peak;
 
 	mw_buf_fmt(b, "<option%s>%s</option>", usual ? " selected" : "", edge);
+	if (e->is_peak || mw_call_stats(v->l.call)->peak_bytes)
+		mw_buf_fmt(b, "<option%s>peak</option>", e->is_peak ? " selected" : "");
 	time_option(b, e);
 	mw_html_mark_options(b, v->source.marks, e->mark ? e->name : "", e->mark ? e->n : 0);
 }
@@ -188,6 +192,7 @@ void mw_html_diff(struct mw_buf *b, void *ctx)
 		{ .name = "head", .fill = head, .ctx = v },
 		{ .name = "rows", .fill = rows, .ctx = v },
 		{ .name = "sum", .fill = sum, .ctx = v },
+		{ .name = "pager", .fill = mw_listing_pager, .ctx = v },
 		{ .name = "exports", .fill = mw_listing_exports, .ctx = v },
 	};
 

@@ -13,6 +13,7 @@ enum { TAIL = MW_LINK_MAX / 3 }; /* bytes; percent-encoded at most MW_LINK_MAX *
 struct view {
 	struct mw_listing l; /* the first: slots of listing.h get the view */
 	bool home;
+	bool kinds; /* has any row one? */
 };
 
 /* --- links ---------------------------------------------------------------- */
@@ -30,9 +31,31 @@ static bool address(struct mw_buf *b, const struct mw_listing *l, const struct m
 
 /* --- the table ------------------------------------------------------------ */
 
+/* A kind that no row here has, or that is each row's name, says nothing. */
 static bool has_column(const struct view *v, int i)
 {
-	return mw_column_is_in(i, v->l.result.snapshot->family, v->l.result.snapshot->kinds);
+	const struct mw_result *res = &v->l.result;
+
+	if (!mw_column_is_in(i, res->snapshot->family, res->snapshot->kinds))
+		return false;
+	return mw_columns[i].type == MW_TYPE_KIND ? v->kinds && v->l.q.group != MW_GROUP_KIND :
+	       i == MW_COLUMN_kind_samples        ? v->kinds :
+						    true;
+}
+
+static void cells(struct mw_buf *b, const struct view *v, const struct mw_row *r)
+{
+	for (int i = 0; i < MW_ALL_COLUMNS_N; i++)
+		if (has_column(v, i) && mw_columns[i].type != MW_TYPE_TEXT)
+			mw_html_cell(b, v->l.call, &mw_columns[i], r, i == mw_listing_sort(&v->l));
+}
+
+static bool any_kind(const struct mw_result *res)
+{
+	for (size_t i = 0; i < res->n; i++)
+		if (res->rows[i].top_share)
+			return true;
+	return false;
 }
 
 static void head(struct mw_buf *b, void *ctx)
@@ -103,7 +126,7 @@ static void rows(struct mw_buf *b, void *ctx)
 		columns += has_column(v, i);
 	for (size_t i = 0; i < v->l.result.n; i++) {
 		mw_buf_str(b, "<tr>");
-		mw_html_cells(b, &v->l.result.rows[i], mw_listing_sort(&v->l));
+		cells(b, v, &v->l.result.rows[i]);
 		location(b, v, &v->l.result.rows[i]);
 		mw_buf_str(b, "</tr>\n");
 	}
@@ -116,7 +139,7 @@ static void sum(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
-	mw_html_cells(b, &v->l.result.sum, mw_listing_sort(&v->l));
+	cells(b, v, &v->l.result.sum);
 	mw_listing_sum(b, &v->l);
 }
 
@@ -132,12 +155,7 @@ static void caption(struct mw_buf *b, void *ctx)
 	const struct view *v = ctx;
 
 	mw_buf_str(b, things(v));
-	if (v->l.result.n) {
-		mw_html_commas_in(b, " ", v->l.q.offset + 1, "\xe2\x80\x93");
-		mw_buf_commas(b, v->l.q.offset + v->l.result.n);
-		mw_buf_str(b, " of ");
-		mw_buf_commas(b, v->l.result.matched);
-	}
+	mw_listing_range(b, ctx);
 	if (v->l.q.min) {
 		mw_html_commas_in(b, " with more than ", v->l.q.min, " bytes in total, live or of objects");
 	}
@@ -155,31 +173,6 @@ static void caption(struct mw_buf *b, void *ctx)
 }
 
 /* --- around it ------------------------------------------------------------ */
-
-static void pager(struct mw_buf *b, void *ctx)
-{
-	const struct view *v = ctx;
-	struct mw_query q = v->l.q;
-	bool before = v->l.q.offset > 0 && v->l.q.limit;
-	bool after = v->l.result.n && v->l.q.limit && v->l.q.offset + v->l.result.n < v->l.result.matched;
-
-	if (!before && !after)
-		return;
-	mw_buf_str(b, "<nav class=\"pager\" aria-label=\"Pages\">");
-	if (before) {
-		q.offset = v->l.q.offset > v->l.q.limit ? v->l.q.offset - v->l.q.limit : 0;
-		mw_buf_str(b, "<a rel=\"prev\" ");
-		mw_listing_href(b, &v->l, &q, MW_FORM_HTML);
-		mw_buf_str(b, ">\xe2\x86\x90 Previous</a> ");
-	}
-	if (after) {
-		q.offset = v->l.q.offset + v->l.q.limit;
-		mw_buf_str(b, "<a rel=\"next\" ");
-		mw_listing_href(b, &v->l, &q, MW_FORM_HTML);
-		mw_buf_str(b, ">Next \xe2\x86\x92</a>");
-	}
-	mw_buf_str(b, "</nav>\n");
-}
 
 /* A field for the kind, where there are kinds. */
 static void kind_field(struct mw_buf *b, void *ctx)
@@ -217,7 +210,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "head", .fill = head, .ctx = v },
 		{ .name = "rows", .fill = rows, .ctx = v },
 		{ .name = "sum", .fill = sum, .ctx = v },
-		{ .name = "pager", .fill = v->home ? NULL : pager, .ctx = v },
+		{ .name = "pager", .fill = mw_listing_pager, .ctx = v },
 		{ .name = "exports", .fill = mw_listing_exports, .ctx = v },
 	};
 
@@ -234,6 +227,7 @@ static void answer(struct view *v, enum mw_form form)
 		mw_response_no_memory(call->res);
 		return;
 	}
+	v->kinds = any_kind(&v->l.result);
 	if (form == MW_FORM_HTML) {
 		mw_reply_page(call, v->home ? "growth" : things(v), page, v);
 	} else {
@@ -271,6 +265,8 @@ void mw_page_each(struct mw_call *call)
 	v.l.q.limit = call->form == MW_FORM_HTML ? MW_EACH_LIMIT : 0;
 	if (!bad)
 		bad = mw_params_query(&call->params, &v.l.q, &call->why);
+	if (call->form == MW_FORM_HTML)
+		v.l.q.limit = mw_page_limit(v.l.q.limit);
 	if (!mw_refused(call, bad))
 		answer(&v, call->form);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "flame_range.h"
 
+#include <string.h>
+
+#include "shared/report/sums.h"
+
 static int refused(struct mw_buf *why, const char *line)
 {
 	mw_buf_str(why, line);
@@ -12,6 +16,8 @@ static int of_all(struct mw_flame_range *r, const struct mw_request *req, struct
 {
 	const struct mw_grown_of_all *g = req->grown;
 
+	if (r->peak)
+		return refused(why, "from, to: a peak belongs to one process: use /PID/flame");
 	if (r->mark)
 		return refused(why, "since: a mark belongs to one process: use /PID/flame");
 	if (!g)
@@ -34,6 +40,35 @@ static int since_mark(struct mw_flame_range *r, const struct mw_site *site, stru
 	how->to = UINT32_MAX;
 	how->set_growth = mw_grown_set_mark;
 	how->ctx = &site->mark;
+	return 0;
+}
+
+static bool set_growth_of_peak(struct mw_snapshot *s, const void *ctx)
+{
+	const enum mw_flame_peak *peak = ctx;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct mw_row *r = &s->rows[i];
+
+		r->growth = *peak == MW_PEAK_TO ? mw_difference(r->peak_bytes, 0) :
+						  mw_difference(r->live_bytes, r->peak_bytes);
+	}
+	return true;
+}
+
+static int of_peak(struct mw_flame_range *r, const struct mw_site *site, struct mw_profile_how *how,
+		   struct mw_buf *why)
+{
+	struct mw_stats stats = { 0 };
+
+	site->api->stats(&stats);
+	if (!stats.peak_bytes)
+		return refused(why, "from, to: no peak is known yet: the first look comes within a second");
+	r->from = r->peak == MW_PEAK_FROM ? stats.peak_uptime : 0;
+	r->to = r->peak == MW_PEAK_FROM ? mw_site_uptime(site) : stats.peak_uptime;
+	how->to = r->peak == MW_PEAK_FROM ? UINT32_MAX : (uint32_t)r->to + 1;
+	how->set_growth = set_growth_of_peak;
+	how->ctx = &r->peak;
 	return 0;
 }
 
@@ -62,13 +97,34 @@ static int of_one(struct mw_flame_range *r, const struct mw_site *site, const st
 		  struct mw_profile_how *how, struct mw_buf *why)
 {
 	double begun = mw_unix_now() - mw_site_uptime(site);
-	int bad = r->mark ? since_mark(r, site, how, why) : in_span(r, site, span, how, why);
+	int bad = r->mark ? since_mark(r, site, how, why) :
+		  r->peak ? of_peak(r, site, how, why) :
+			    in_span(r, site, span, how, why);
 
 	how->from = (uint32_t)r->from;
 	r->unix_from = begun + r->from;
 	r->unix_to = begun + r->to;
 	r->total = r->grown.total;
 	return bad;
+}
+
+static bool says_peak(const struct mw_params *p, enum mw_param param)
+{
+	return p->v[param].n == 4 && !memcmp(p->v[param].s, "peak", 4);
+}
+
+/* from=peak, or to=peak without a from. 0, or a status with a reason. */
+static int read_peak(struct mw_flame_range *r, const struct mw_params *p, struct mw_buf *why)
+{
+	bool from = says_peak(p, MW_PARAM_FROM), to = says_peak(p, MW_PARAM_TO);
+
+	r->peak = from ? MW_PEAK_FROM : to ? MW_PEAK_TO : MW_PEAK_NONE;
+	if ((from && p->v[MW_PARAM_TO].n) || (to && p->v[MW_PARAM_FROM].n) ||
+	    (r->peak && (p->v[MW_PARAM_RANGE].n || p->v[MW_PARAM_SINCE].n)))
+		return refused(
+			why,
+			"from, to: the peak goes with the start or with now: give one of from=peak and to=peak");
+	return 0;
 }
 
 int mw_flame_range_make(struct mw_flame_range *r, const struct mw_call *call, const struct mw_params *p,
@@ -83,14 +139,16 @@ int mw_flame_range_make(struct mw_flame_range *r, const struct mw_call *call, co
 	if (!site) /* the sum has no uptime: the address was checked for that of the process that answers */
 		stats.uptime = UINT32_MAX;
 	span = (struct mw_span){ .to = site ? mw_site_uptime(site) : stats.uptime, .points = 2 };
-	bad = mw_params_span(p, span.to, MW_CURVES_POINTS, &span, why);
-	if (!bad)
+	bad = read_peak(r, p, why);
+	if (!bad && !r->peak)
+		bad = mw_params_span(p, span.to, MW_CURVES_POINTS, &span, why);
+	if (!bad && !r->peak)
 		bad = mw_params_since(p, &r->mark, why);
 	if (bad)
 		return bad;
 	if (r->mark && span.given)
 		return refused(why, "since: from, to or range is given, too: leave one of them out");
-	r->is = how->ranged = r->mark || span.given;
+	r->is = how->ranged = r->mark || r->peak || span.given;
 	if (!r->is)
 		return 0;
 	return site ? of_one(r, site, &span, how, why) : of_all(r, call->req, why);
@@ -106,8 +164,8 @@ void mw_flame_range_made(struct mw_flame_range *r, const struct mw_profile *p, u
 {
 	int64_t sum = r->is ? mw_grown_sum(p->snapshot) : 0;
 
-	/* of every location it is known what it had at the mark */
-	if (r->mark || row != MW_ROW_ALL || __builtin_sub_overflow(r->total, sum, &r->elsewhere))
+	/* of every location it is known what it had at the mark, or at the peak */
+	if (r->mark || r->peak || row != MW_ROW_ALL || __builtin_sub_overflow(r->total, sum, &r->elsewhere))
 		r->elsewhere = 0;
 	if (r->elsewhere < MW_CURVES_ROUNDING && r->elsewhere > -MW_CURVES_ROUNDING)
 		r->elsewhere = 0; /* it may be what rounding took from the others */
@@ -122,7 +180,9 @@ void mw_flame_range_json(struct mw_buf *b, const struct mw_flame_range *r)
 	if (!r->is)
 		return;
 	mw_json_open(b, "range", '{');
-	mw_json_str(b, "since", r->mark ? "mark" : NULL);
+	mw_json_str(b, "since", r->mark ? "mark" : r->peak == MW_PEAK_FROM ? "peak" : NULL);
+	if (r->peak == MW_PEAK_TO)
+		mw_json_str(b, "until", "peak");
 	mw_json_seconds(b, "from", r->from);
 	mw_json_seconds(b, "to", r->to);
 	mw_json_seconds(b, "unix_from", r->unix_from);
@@ -156,7 +216,9 @@ static void sentence(struct mw_buf *b, const struct mw_flame_range *r)
 	moment(b, r->from);
 	mw_buf_str(b, " to ");
 	moment(b, r->to);
-	mw_buf_str(b, " of uptime.");
+	mw_buf_str(b, r->peak == MW_PEAK_TO   ? " of uptime, when live memory was highest." :
+		      r->peak == MW_PEAK_FROM ? " of uptime, since live memory was highest." :
+						" of uptime.");
 }
 
 void mw_flame_range_html(struct mw_buf *b, const struct mw_flame_range *r, const struct mw_call *call,

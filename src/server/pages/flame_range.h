@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* flame_range.h - growth in a range of time, or since the mark, for stacks.c. */
+/* flame_range.h - growth in a range of time, since the mark, or since or until the peak, for stacks.c. */
 #pragma once
 
 #include "server/marks/grown.h"
 #include "pages.h"
 
+/* FROM: since the peak, up to now. TO: from the start to the peak. */
+enum mw_flame_peak { MW_PEAK_NONE, MW_PEAK_FROM, MW_PEAK_TO };
+
 struct mw_flame_range {
-	bool is;   /* if not, growth is since the reset */
+	bool is; /* if not, growth is since the reset */
 	bool mark; /* since the mark, up to now */
-	double from, to;           /* seconds of uptime, as the history has them */
+	enum mw_flame_peak peak; /* is an end of it the peak? */
+	double from, to; /* seconds of uptime, as the history has them */
 	double unix_from, unix_to; /* the same in seconds since 1970 */
-	struct mw_grown grown;     /* owned */
-	int64_t total;     /* bytes: the change of all live bytes */
-	int64_t shown;     /* of these, the locations' that are shown */
-	uint64_t samples;  /* that these rest on */
+	struct mw_grown grown; /* owned */
+	int64_t total; /* bytes: the change of all live bytes */
+	int64_t shown; /* of these, the locations' that are shown */
+	uint64_t samples; /* that these rest on */
 	int64_t elsewhere; /* those of all that the history doesn't keep, if they aren't few; 0 beside a single location */
 };
 

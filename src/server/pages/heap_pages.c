@@ -101,31 +101,25 @@ static void rows(struct mw_buf *b, void *ctx)
 			   v->list.heap->n ? "No page is left at this offset." : "No page lives.");
 }
 
-static void pager_link(struct mw_buf *b, const struct view *v, const char *rel, uint64_t offset)
+static void pager_href(struct mw_buf *b, const void *ctx, uint64_t offset)
 {
-	mw_buf_fmt(b, "<a rel=\"%s\" href=\"", rel);
-	mw_html_text(b, v->call->req->base);
-	mw_buf_fmt(b, "/heap_pages?limit=%" PRIu64 "&amp;offset=%" PRIu64 "\">", v->limit, offset);
+	const struct view *v = ctx;
+
+	mw_html_text_in(b, "href=\"", v->call->req->base, "/heap_pages?limit=");
+	mw_buf_fmt(b, "%" PRIu64 "&amp;offset=%" PRIu64 "\"", v->limit, offset);
 }
 
 static void pager(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
-	size_t end = v->list.from + v->list.n, total = v->list.heap->n;
-	uint64_t at = v->offset < total ? v->offset : total;
+	const struct mw_slice slice = { .offset = v->offset,
+					.limit = v->limit,
+					.n = v->list.n,
+					.total = v->list.heap->n,
+					.href = pager_href,
+					.ctx = v };
 
-	if (!v->limit || (!at && end == total))
-		return;
-	mw_buf_str(b, "<nav class=\"pager\" aria-label=\"Pages\">");
-	if (at) {
-		pager_link(b, v, "prev", at > v->limit ? at - v->limit : 0);
-		mw_buf_str(b, "\xe2\x86\x90 Previous</a> ");
-	}
-	if (end < total) {
-		pager_link(b, v, "next", end);
-		mw_buf_str(b, "Next \xe2\x86\x92</a>");
-	}
-	mw_buf_str(b, "</nav>\n");
+	mw_html_pager(b, &slice);
 }
 
 static void page(struct mw_buf *b, void *ctx)
@@ -149,6 +143,8 @@ void mw_page_heap_pages(struct mw_call *call)
 	struct view v = { .call = call, .limit = call->form == MW_FORM_HTML ? MW_EACH_LIMIT : 0 };
 	int bad = mw_params_slice(&call->params, &v.limit, &v.offset, &call->why);
 
+	if (call->form == MW_FORM_HTML)
+		v.limit = mw_page_limit(v.limit);
 	if (!bad && mw_heap_list_make(&v.list, call->api, v.offset, v.limit))
 		bad = 500;
 	if (mw_refused(call, bad))

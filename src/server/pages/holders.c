@@ -2,17 +2,21 @@
 /*
  * holders.c - /holders: what holds all live blocks; /holders?location=LOCATION: what holds those of a
  * location, and by which path. Waits for a Ruby thread, and then for a child: in a thread of its own.
+ *
+ * The page first explains, and has a button: a link alone forks nothing. Forms for programs are looked up at once.
  */
 #include <string.h>
 
 #include "server/objects/objects.h"
+#include "shared/report/row_index.h"
 #include "pages.h"
 
 #define ARROW " \xe2\x86\x92 "
 
 struct view {
 	struct mw_call *call;
-	struct mw_snapshot *snapshot; /* NULL: all live blocks are asked for */
+	struct mw_snapshot *snapshot; /* later than the blocks, if all are asked for */
+	struct mw_row_index ids;      /* of that, if all are asked for */
 	const struct mw_row *row;
 	struct mw_holders holders;
 };
@@ -89,9 +93,35 @@ static void json_rows(struct mw_buf *b, const struct mw_holders *all, const char
 	mw_buf_str(b, n ? "\n]" : "]");
 }
 
+/* The location of the i-th sum of what nothing holds; NULL: it is gone. */
+static const struct mw_row *lost_row(const struct view *v, uint32_t i)
+{
+	uint32_t row = mw_row_by_id(&v->ids, v->holders.lost[i].id);
+
+	return row ? &v->snapshot->rows[row - 1] : NULL;
+}
+
+static void json_lost(struct mw_buf *b, const struct view *v)
+{
+	mw_json_open(b, "\nheld_by_nothing", '[');
+	for (uint32_t i = 0; i < v->holders.n_lost; i++) {
+		const struct mw_row *r = lost_row(v, i);
+
+		if (!r)
+			continue;
+		mw_json_open(b, "\n", '{');
+		mw_json_text(b, "location", r->location, r->location_len);
+		mw_json_u64(b, "blocks", v->holders.lost[i].blocks);
+		mw_json_u64(b, "bytes", v->holders.lost[i].bytes);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "]");
+}
+
 static void json(struct mw_buf *b, const struct view *v)
 {
 	const struct mw_holders *all = &v->holders;
+	const struct mw_stats *stats = mw_call_stats(v->call);
 
 	mw_buf_str(b, "{");
 	mw_json_text(b, "\nlocation", v->row ? v->row->location : NULL, v->row ? v->row->location_len : 0);
@@ -102,7 +132,10 @@ static void json(struct mw_buf *b, const struct view *v)
 	mw_json_seconds(b, "\nstopped_milliseconds", (double)all->stop_ns / 1e6);
 	mw_json_u64(b, "\nunread_stacks", all->unread_stacks);
 	mw_json_bool(b, "\nstarted_late", all->late);
+	mw_json_bool(b, "\nestimated", stats->sampled || stats->live_samples); /* else all blocks are known */
 	json_rows(b, all, "\nrows", false);
+	if (!v->row)
+		json_lost(b, v);
 	mw_json_u64(b, "\nobject_samples", all->sampled);
 	json_rows(b, all, "\nobject_rows", true);
 	mw_buf_str(b, "\n}\n");
@@ -134,10 +167,45 @@ static void summary(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, v->holders.blocks == 1 ? " block is live, " : " blocks are live, ");
 	mw_html_bytes(b, v->holders.bytes, false);
 	mw_buf_str(b, ". ");
+	mw_buf_str(b, v->holders.n_lost ? "<a href=\"#lost\">" : "");
 	mw_buf_commas(b, lost);
-	mw_buf_str(b, lost == 1 ? " of them is held by nothing, " : " of them are held by nothing, ");
+	mw_buf_str(b, lost == 1 ? " of them is held by nothing" : " of them are held by nothing");
+	mw_buf_str(b, v->holders.n_lost ? "</a>, " : ", ");
 	mw_html_bytes(b, bytes, false);
 	mw_buf_str(b, lost ? ": a native leak." : ".");
+	if (lost && v->row) {
+		mw_buf_str(b, " <a ");
+		mw_html_at_href(b, v->call, v->row, "");
+		mw_buf_str(b, ">The line\xe2\x80\x99s live blocks</a>");
+	}
+}
+
+/* The lines of the blocks that nothing holds; nothing without any. */
+static void lost_lines(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	if (!v->holders.n_lost)
+		return;
+	mw_buf_str(b,
+		   "<table class=\"rows\" id=\"lost\">\n<caption>Lines whose blocks nothing holds, most bytes "
+		   "first</caption>\n<thead><tr><th scope=\"col\">Location</th><th scope=\"col\" "
+		   "class=\"num\">Blocks</th><th scope=\"col\" class=\"num\">Bytes</th></tr></thead>\n<tbody>\n");
+	for (uint32_t i = 0; i < v->holders.n_lost; i++) {
+		const struct mw_row *r = lost_row(v, i);
+
+		if (!r)
+			continue;
+		mw_buf_str(b, "<tr><td class=\"location\"><a ");
+		mw_html_at_href(b, v->call, r, "");
+		mw_buf_str(b, ">");
+		mw_html_location(b, r->location, r->location_len);
+		mw_buf_str(b, "</a></td>");
+		mw_html_number(b, v->holders.lost[i].blocks);
+		mw_html_bytes_cell(b, v->holders.lost[i].bytes);
+		mw_buf_str(b, "</tr>\n");
+	}
+	mw_buf_str(b, "</tbody>\n</table>\n");
 }
 
 static void notes(struct mw_buf *b, void *ctx)
@@ -163,8 +231,19 @@ static void milliseconds(struct mw_buf *b, void *ctx)
 	mw_buf_decimals(b, (double)*(const uint64_t *)ctx / 1e6, 1);
 }
 
+/* A summary knows no paths: then these two columns aren't there. */
+static bool knows_paths(const struct view *v, bool objects)
+{
+	for (size_t i = 0; i < v->holders.n; i++)
+		if (v->holders.rows[i].objects == objects &&
+		    (v->holders.rows[i].paths || v->holders.rows[i].n_path))
+			return true;
+	return false;
+}
+
 static size_t table_rows(struct mw_buf *b, const struct view *v, bool objects)
 {
+	bool paths = knows_paths(v, objects);
 	size_t n = 0;
 
 	for (size_t i = 0; i < v->holders.n; i++) {
@@ -178,13 +257,16 @@ static size_t table_rows(struct mw_buf *b, const struct view *v, bool objects)
 		mw_buf_fmt(b, "</td><td>%s</td>", mw_held_by_name(h->by));
 		mw_html_number(b, h->blocks);
 		mw_html_bytes_cell(b, h->bytes);
-		mw_html_number(b, h->paths);
-		mw_buf_str(b, "<td class=\"location\">");
-		for (size_t k = 0; k < h->n_path; k++) {
-			mw_buf_str(b, k ? ARROW : "");
-			mw_html_text(b, h->path[k]);
+		if (paths) {
+			mw_html_number(b, h->paths);
+			mw_buf_str(b, "<td class=\"location\">");
+			for (size_t k = 0; k < h->n_path; k++) {
+				mw_buf_str(b, k ? ARROW : "");
+				mw_html_text(b, h->path[k]);
+			}
+			mw_buf_str(b, "</td>");
 		}
-		mw_buf_str(b, "</td></tr>\n");
+		mw_buf_str(b, "</tr>\n");
 	}
 	return n;
 }
@@ -192,16 +274,38 @@ static size_t table_rows(struct mw_buf *b, const struct view *v, bool objects)
 static void rows(struct mw_buf *b, void *ctx)
 {
 	if (!table_rows(b, ctx, false))
-		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"6\">Nothing is live.</td></tr>\n");
+		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"4\">Nothing is live.</td></tr>\n");
 }
 
-static void object_head(struct mw_buf *b)
+static void head_of(struct mw_buf *b, const struct view *v, bool objects)
 {
-	static const char *const titles[] = { "Holder", "Held by", "Objects", "Bytes", "Paths", "Path" };
+	static const struct {
+		const char *title, *about;
+	} heads[] = {
+		{ "Holder",
+		  "The class of the Ruby object that points to them, or to a block that leads to them; Ruby itself; a "
+		  "library; or nothing." },
+		{ "Held by",
+		  "ruby: an object that is reached. native: a library\xe2\x80\x99s variable or a thread\xe2\x80\x99s stack. "
+		  "garbage: an object that the next collection frees. nothing: a native leak." },
+		{ "Blocks", "Live blocks that it holds. Each counts once." },
+		{ "Bytes", "Their bytes." },
+		{ "Paths", "Different paths from a root to such a holder." },
+		{ "Path", "The path that most of these blocks have, from a root to the holder." },
+	};
+	size_t n = sizeof(heads) / sizeof(*heads) - (knows_paths(v, objects) ? 0 : 2);
 
-	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
-		mw_buf_fmt(b, "<th scope=\"col\"%s>%s</th>", i > 1 && i < 5 ? " class=\"num\"" : "",
-			   titles[i]);
+	for (size_t i = 0; i < n; i++) {
+		mw_buf_fmt(b, "<th scope=\"col\"%s title=\"", i > 1 && i < 5 ? " class=\"num\"" : "");
+		mw_html_text(b, objects && i == 2 ? "Ruby\xe2\x80\x99s objects that it refers to." :
+						    heads[i].about);
+		mw_buf_fmt(b, "\">%s</th>\n", objects && i == 2 ? "Objects" : heads[i].title);
+	}
+}
+
+static void head(struct mw_buf *b, void *ctx)
+{
+	head_of(b, ctx, false);
 }
 
 /* The referrers of the sampled Ruby objects that were made here; nothing without any. */
@@ -217,7 +321,7 @@ static void sampled(struct mw_buf *b, void *ctx)
 	mw_buf_commas(b, v->holders.sampled);
 	mw_buf_str(b, v->holders.sampled == 1 ? " sample" : " samples");
 	mw_buf_str(b, "</caption>\n<thead><tr>");
-	object_head(b);
+	head_of(b, v, true);
 	mw_buf_str(b, "</tr></thead>\n<tbody>\n");
 	table_rows(b, v, true);
 	mw_buf_str(b, "</tbody>\n</table>\n</div>\n");
@@ -249,11 +353,36 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "notes", .fill = notes, .ctx = v },
 		{ .name = "what", .text = v->row ? "these blocks" : "all live blocks" },
 		{ .name = "sampled", .fill = sampled, .ctx = v },
+		{ .name = "lost", .fill = lost_lines, .ctx = v },
+		{ .name = "head", .fill = head, .ctx = v },
 		{ .name = "rows", .fill = rows, .ctx = v },
 		{ .name = "exports", .fill = exports, .ctx = v },
 	};
 
 	mw_template(b, "holders.html", slots, sizeof(slots) / sizeof(slots[0]));
+}
+
+static void location_field(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	if (v->row)
+		mw_html_text_in(b, "<input type=\"hidden\" name=\"location\" value=\"", v->row->location,
+				"\">");
+}
+
+/* The page says what a search costs, and has a button for it. */
+static void ask_page(struct mw_buf *b, void *ctx)
+{
+	struct view *v = ctx;
+	const struct mw_slot slots[] = {
+		{ .name = "title", .fill = name, .ctx = v },
+		{ .name = "base", .text = v->call->req->base },
+		{ .name = "what", .text = v->row ? "these blocks" : "all live blocks" },
+		{ .name = "location", .fill = location_field, .ctx = v },
+	};
+
+	mw_template(b, "holders_ask.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
 /* --- asking ------------------------------------------------------------------------- */
@@ -263,28 +392,35 @@ static int status_of(enum mw_holders_is is)
 	return is == MW_HOLDERS_OK ? 0 : is == MW_HOLDERS_UNKNOWN ? 501 : 503;
 }
 
+/* The location that is asked for, if one is. 0, or a status with a reason */
+static int find_row(struct view *v, const struct mw_params *p, struct mw_buf *why)
+{
+	const char *location = p->v[MW_PARAM_LOCATION].s;
+	size_t n = p->v[MW_PARAM_LOCATION].n;
+	int bad;
+
+	if (!n)
+		return 0;
+	v->snapshot = v->call->api->snapshot();
+	if (!v->snapshot)
+		return 500;
+	bad = mw_location_look(v->snapshot, location, n, &v->row);
+	if (bad)
+		mw_buf_str(why, bad == 2 ? "several locations have this id: ask for one by its name" :
+					   "no such location: nothing was allocated there");
+	return bad == 2 ? 409 : bad ? 404 : 0;
+}
+
 /* 0, or a status with a reason */
-static int search(struct view *v, const struct mw_params *p, struct mw_buf *why)
+static int search(struct view *v, struct mw_buf *why)
 {
 	const struct mw_api *api = v->call->api;
 	char err[MW_HOLDERS_ERROR] = "";
-	const char *location = p->v[MW_PARAM_LOCATION].s;
-	size_t n = p->v[MW_PARAM_LOCATION].n;
 	struct mw_holders_question q = { 0 };
 	struct mw_buf ids = { 0 };
-	int bad = 0;
+	int bad;
 
-	if (n) {
-		v->snapshot = api->snapshot();
-		if (!v->snapshot)
-			return 500;
-		bad = mw_location_look(v->snapshot, location, n, &v->row);
-		if (bad) {
-			mw_buf_str(why,
-				   bad == 2 ? "several locations have this id: ask for one by its name" :
-					      "no such location: nothing was allocated there");
-			return bad == 2 ? 409 : 404;
-		}
+	if (v->row) {
 		mw_location_ids(v->snapshot, v->row, &ids);
 		if (ids.failed)
 			return 500;
@@ -295,6 +431,11 @@ static int search(struct view *v, const struct mw_params *p, struct mw_buf *why)
 	bad = status_of(mw_holders_ask(api, &q, &v->holders, err));
 	mw_buf_free(&ids);
 	mw_buf_str(why, err);
+	if (!bad && !v->row) {
+		v->snapshot = api->snapshot();
+		if (!v->snapshot || !mw_row_index_make(&v->ids, v->snapshot))
+			return 500;
+	}
 	return bad;
 }
 
@@ -319,9 +460,14 @@ void mw_page_holders(struct mw_call *call)
 		mw_reply(call, 404, "not here: ask for /objects/holders");
 		return;
 	}
-	if (!mw_refused(call, search(&v, &call->params, &call->why)))
+	if (mw_refused(call, find_row(&v, &call->params, &call->why)))
+		;
+	else if (call->form == MW_FORM_HTML && !call->params.v[MW_PARAM_LOOK].n)
+		mw_reply_page(call, v.row ? v.row->location : "Holders of live blocks", ask_page, &v);
+	else if (!mw_refused(call, search(&v, &call->why)))
 		answer(&v, call->form);
 	mw_holders_free(&v.holders);
+	mw_row_index_free(&v.ids);
 	if (v.snapshot)
 		call->api->snapshot_free(v.snapshot);
 }

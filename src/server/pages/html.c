@@ -31,22 +31,77 @@ void mw_html_number(struct mw_buf *b, uint64_t v)
 	mw_html_commas_in(b, "<td class=\"num\">", v, "</td>");
 }
 
-void mw_html_cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r, bool sorted_by)
+bool mw_life_in_bytes(struct mw_call *call)
+{
+	const char *unit = mw_call_stats(call)->life_unit;
+
+	return unit && !strcmp(unit, "bytes");
+}
+
+/* A lifespan with its unit: 3 GCs, or an amount. */
+static void life(struct mw_buf *b, struct mw_call *call, const struct mw_cell *c)
+{
+	uint64_t v = c->kind == MW_CELL_RATIO ? mw_cell_rounded(c) : c->u;
+
+	if (mw_life_in_bytes(call)) {
+		mw_html_bytes(b, v, false);
+		return;
+	}
+	mw_html_commas_in(b, "<span class=\"amount\" title=\"", v, " garbage collection");
+	mw_html_commas_in(b, v == 1 ? "\">" : "s\">", v,
+			  "\xc2\xa0"
+			  "GC");
+	mw_buf_str(b, v == 1 ? "</span>" : "s</span>");
+}
+
+static bool is_life(enum mw_type type)
+{
+	return type == MW_TYPE_MEAN || type == MW_TYPE_LIFE;
+}
+
+void mw_html_cell(struct mw_buf *b, struct mw_call *call, const struct mw_column *column,
+		  const struct mw_row *r, bool sorted_by)
 {
 	const char *class = column->type == MW_TYPE_KIND ? "kind" : "num";
 	struct mw_cell c = { 0 };
 
 	column->get(r, &c);
 	mw_buf_fmt(b, "<td class=\"%s%s\">", class, sorted_by ? " by" : "");
-	mw_html_value(b, &c, column->type);
+	if (is_life(column->type) && c.kind != MW_CELL_NONE)
+		life(b, call, &c);
+	else
+		mw_html_value(b, &c, column->type);
 	mw_buf_str(b, "</td>");
 }
 
-void mw_html_cells(struct mw_buf *b, const struct mw_row *r, int sorted_by)
+uint64_t mw_page_limit(uint64_t asked)
 {
-	for (int i = 0; i < MW_ALL_COLUMNS_N; i++)
-		if (mw_column_is_of(i, r) && mw_columns[i].type != MW_TYPE_TEXT)
-			mw_html_cell(b, &mw_columns[i], r, i == sorted_by);
+	return asked && asked < MW_PAGE_MAX ? asked : MW_PAGE_MAX;
+}
+
+static void pager_link(struct mw_buf *b, const struct mw_slice *s, const char *rel, uint64_t offset)
+{
+	mw_buf_fmt(b, "<a rel=\"%s\" ", rel);
+	s->href(b, s->ctx, offset);
+	mw_buf_str(b, ">");
+}
+
+void mw_html_pager(struct mw_buf *b, const struct mw_slice *s)
+{
+	uint64_t at = s->offset < s->total ? s->offset : s->total;
+
+	if (!at && s->n == s->total)
+		return;
+	mw_buf_str(b, "<nav class=\"pager\" aria-label=\"Pages\">");
+	if (at) {
+		pager_link(b, s, "prev", at > s->limit ? at - s->limit : 0);
+		mw_buf_str(b, "\xe2\x86\x90 Previous</a> ");
+	}
+	if (at + s->n < s->total) {
+		pager_link(b, s, "next", at + s->n);
+		mw_buf_str(b, "Next \xe2\x86\x92</a>");
+	}
+	mw_buf_str(b, "</nav>\n");
 }
 
 /* page: of the request's base; the location follows it */
@@ -154,14 +209,33 @@ static void heap(struct mw_buf *b, const struct mw_call *call, const struct mw_s
 	mw_buf_str(b, "</b></li>\n");
 }
 
-static void overruns(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
+static void fault(struct mw_buf *b, const struct mw_call *call, uint64_t blocks, const char *what)
 {
-	if (!s->overruns)
+	if (!blocks)
 		return;
 	mw_html_text_in(b, "<p class=\"warning\"><a href=\"", call->req->base, "/overruns\">");
-	mw_buf_commas(b, s->overruns);
-	mw_buf_str(b, s->overruns == 1 ? " block was" : " blocks were");
-	mw_buf_str(b, " written past the end</a>.</p>\n");
+	mw_buf_commas(b, blocks);
+	mw_buf_fmt(b, " %s %s</a>.</p>\n", blocks == 1 ? "block was" : "blocks were", what);
+}
+
+static void overruns(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
+{
+	fault(b, call, s->overruns, "written past the end");
+	fault(b, call, s->wrong_sizes, "freed with a wrong size");
+}
+
+static void say_sampled(const struct mw_stats *s, void (*say)(void *ctx, const char *text), void *ctx)
+{
+	char text[200], some[80] = ": all";
+
+	if (s->processes > s->sampling)
+		snprintf(some, sizeof(some), " in %" PRIu32 " of %" PRIu32 " processes: their",
+			 s->sampling, s->processes);
+	snprintf(text, sizeof(text),
+		 "Allocations are sampled%s figures are estimates. \xe2\x80\x9c"
+		 "Count exactly\xe2\x80\x9d counts every block from then on.",
+		 some);
+	say(ctx, text);
 }
 
 void mw_warnings(const struct mw_stats *s, void (*say)(void *ctx, const char *text), void *ctx)
@@ -171,8 +245,7 @@ void mw_warnings(const struct mw_stats *s, void (*say)(void *ctx, const char *te
 	if (s->paused)
 		say(ctx, "Tracking is paused: allocations now aren\xe2\x80\x99t counted.");
 	if (s->sampled)
-		say(ctx, "Allocations are sampled: all figures are estimates. \xe2\x80\x9c"
-			 "Count exactly\xe2\x80\x9d counts every block from then on.");
+		say_sampled(s, say, ctx);
 	if (s->memory_max && (s->locations_full || s->records_full || s->threads_full))
 		say(ctx, "The tracker\xe2\x80\x99s memory is at the ceiling that memory_max sets.");
 	if (s->locations_full)
@@ -203,7 +276,7 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 {
 	struct mw_call *call = ctx;
 	const struct mw_stats *s = mw_call_stats(call);
-	bool bytes = s->life_unit && !strcmp(s->life_unit, "bytes");
+	bool bytes = mw_life_in_bytes(call);
 
 	mw_buf_str(b, "<ul class=\"facts\">\n");
 	fact(b, s->live_samples ? "Live \xe2\x89\x88" : "Live", s->live_bytes, true);

@@ -23,13 +23,26 @@ struct whose {
 /* Every page has the reasons why numbers are incomplete. */
 static void state(struct mw_buf *b, void *ctx)
 {
-	mw_warnings(((const struct whose *)ctx)->stats, warn, b);
+	const struct whose *w = ctx;
+
+	mw_warnings(w->stats, warn, b);
+	if (w->call->req->missing)
+		warn(b, w->call->req->missing);
+}
+
+/* Is the list of the processes shown? Its other links are those of their sum. */
+static bool is_list(const struct mw_call *call)
+{
+	return call->script && !strcmp(call->script, "family");
 }
 
 static void process(struct mw_buf *b, void *ctx)
 {
-	const struct mw_stats *s = ((const struct whose *)ctx)->stats;
+	const struct whose *w = ctx;
+	const struct mw_stats *s = w->stats;
 
+	if (is_list(w->call))
+		return; /* any of them may have answered */
 	if (s->processes) {
 		mw_buf_fmt(b, "sum of %" PRIu32 " processes", s->processes);
 		return;
@@ -66,35 +79,71 @@ static void nav_link(struct mw_buf *b, const struct mw_request *req, const char 
 	mw_buf_fmt(b, "%s\"%s>%s</a> ", path, is_here(req, name) ? " aria-current=\"page\"" : "", title);
 }
 
-/* Links to the pages that exist for this request. */
+static void nav_item(struct mw_buf *b, const struct mw_request *req, const char *base, const char *path,
+		     const char *name, const char *title)
+{
+	mw_buf_str(b, "<li>");
+	nav_link(b, req, base, path, name, title);
+	mw_buf_str(b, "</li>\n");
+}
+
+/* What few look at, behind one word. It opens without scripts. */
+static void more(struct mw_buf *b, const struct mw_request *req, const char *base, bool one, bool stacks)
+{
+	mw_buf_str(b, "<details class=\"menu more\"><summary>More</summary><ul>\n");
+	nav_item(b, req, base, "/each/2000", "/each", "Locations");
+	if (stacks)
+		nav_item(b, req, base, "/labels", "/labels", "Labels");
+	if (one) {
+		nav_item(b, req, base, "/holders", "/holders", "Holders");
+		nav_item(b, req, base, "/heap_pages", "/heap_pages", "Heap pages");
+		if (req->peer == MW_PEER_RACK) /* the Rack side can ask Ruby itself */
+			nav_item(b, req, base, "/objects", "/objects", "Objects");
+	}
+	nav_item(b, req, base, "/overruns", "/overruns", "Overruns");
+	if (one) {
+		nav_item(b, req, base, "/marks", "/marks", "Marks");
+		nav_item(b, req, base, "/stats", "/stats", "Stats");
+	}
+	mw_buf_str(b, "</ul></details> ");
+}
+
+/* Links to the pages that exist for this request, in one order on every page. */
 static void nav(struct mw_buf *b, void *ctx)
 {
 	const struct whose *w = ctx;
 	const struct mw_request *req = w->call->req;
-	bool sum = w->stats->processes;
+	bool list = is_list(w->call), one = !w->stats->processes && !list;
+	const char *mount = req->mount ? req->mount : req->base;
+	struct mw_buf own = { 0 };
+	const char *base;
 
+	mw_buf_str(&own, req->base);
+	if (list)
+		mw_buf_str(&own, "/all");
+	else if (one && req->relatives && !strcmp(req->base, mount)) /* "/" is the list */
+		mw_buf_fmt(&own, "/%ld", (long)getpid());
+	mw_buf_add(&own, "", 1);
+	base = own.failed ? req->base : own.p;
 	mw_buf_str(b, "<a class=\"home\" href=\"");
-	mw_html_text(b, req->base);
-	mw_buf_fmt(b, "/\"%s>mwrap</a> ", strcmp(req->path, "/") ? "" : " aria-current=\"page\"");
-	nav_link(b, req, req->base, "/each/2000", "/each", "Locations");
+	mw_html_text(b, mount);
+	mw_buf_str(b, "/\">mwrap</a> ");
+	mw_buf_str(b, "<a href=\"");
+	mw_html_text(b, base);
+	mw_buf_fmt(b, "/\"%s>Live</a> ", list || strcmp(req->path, "/") ? "" : " aria-current=\"page\"");
 	if (w->stats->stacks_rate || w->stats->stacks) /* else each location stands for itself there */
-		nav_link(b, req, req->base, "/flame", "/flame", "Flame graph");
-	if (!sum)
-		nav_link(b, req, req->base, "/diff", "/diff", "Compare");
-	if (!sum)
-		nav_link(b, req, req->base, "/map", "/map", "Map");
-	if (!sum)
-		nav_link(b, req, req->base, "/heap_pages", "/heap_pages", "Heap pages");
-	if (!sum && req->peer == MW_PEER_RACK) /* the Rack side can ask Ruby itself */
-		nav_link(b, req, req->base, "/objects", "/objects", "Objects");
-	nav_link(b, req, req->base, "/overruns", "/overruns", "Overruns");
+		nav_link(b, req, base, "/flame", "/flame", "Flame graph");
+	if (one) {
+		nav_link(b, req, base, "/map", "/map", "Memory map");
+		nav_link(b, req, base, "/diff", "/diff", "Compare");
+	}
 	if (req->mount) /* the family's pages are reachable */
-		nav_link(b, req, req->mount, "/family", "/family", "Processes");
-	if (!sum)
-		nav_link(b, req, req->base, "/stats", "/stats", "Stats");
+		nav_link(b, req, mount, "/family", list ? req->path : "/family", "Processes");
+	more(b, req, base, one, w->stats->stacks_rate || w->stats->stacks);
 	mw_buf_str(b, "<a class=\"help\" title=\"The words and the keys\" aria-label=\"Help\" href=\"");
-	mw_html_text(b, sum ? req->mount : req->base);
+	mw_html_text(b, one ? req->base : mount);
 	mw_buf_fmt(b, "/help\"%s>?</a>", is_here(req, "/help") ? " aria-current=\"page\"" : "");
+	mw_buf_free(&own);
 }
 
 void mw_html_css(struct mw_buf *b, const struct mw_call *call)
@@ -148,13 +197,15 @@ static void script(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "\"></script>\n");
 }
 
-/* Tells the script the name of this page, and the path of the family's pages. */
+/* Tells the script the name of this page, what lifespans are, and the path of the family's pages. */
 static void about(struct mw_buf *b, void *ctx)
 {
-	const struct mw_call *call = ctx;
+	struct mw_call *call = ctx;
 
 	if (call->script)
 		mw_buf_fmt(b, " data-page=\"%s\"", call->script);
+	if (call->script && mw_life_in_bytes(call))
+		mw_buf_str(b, " data-life=\"bytes\"");
 	if (!call->req->mount)
 		return;
 	mw_html_text_in(b, " data-mount=\"", call->req->mount, "\"");

@@ -104,6 +104,39 @@ void mw_listing_sum(struct mw_buf *b, const struct mw_listing *l)
 	mw_buf_str(b, l->result.matched == 1 ? " row</th>" : " rows</th>");
 }
 
+void mw_listing_range(struct mw_buf *b, void *ctx)
+{
+	const struct mw_listing *l = ctx;
+
+	if (!l->result.n)
+		return;
+	mw_html_commas_in(b, " ", l->q.offset + 1, "\xe2\x80\x93");
+	mw_html_commas_in(b, "", l->q.offset + l->result.n, " of ");
+	mw_buf_commas(b, l->result.matched);
+}
+
+static void pager_href(struct mw_buf *b, const void *ctx, uint64_t offset)
+{
+	const struct mw_listing *l = ctx;
+	struct mw_query q = l->q;
+
+	q.offset = offset;
+	mw_listing_href(b, l, &q, MW_FORM_HTML);
+}
+
+void mw_listing_pager(struct mw_buf *b, void *ctx)
+{
+	const struct mw_listing *l = ctx;
+	const struct mw_slice slice = { .offset = l->q.offset,
+					.limit = l->q.limit,
+					.n = l->result.n,
+					.total = l->result.matched,
+					.href = pager_href,
+					.ctx = l };
+
+	mw_html_pager(b, &slice);
+}
+
 /* --- the form --------------------------------------------------------------- */
 
 void mw_listing_q(struct mw_buf *b, void *ctx)

@@ -29,6 +29,8 @@ void mw_listing_by(struct mw_buf *, const struct mw_listing *);
 void mw_listing_sum(struct mw_buf *, const struct mw_listing *);
 
 /* Slots */
+void mw_listing_range(struct mw_buf *, void *ctx); /* " 1–100 of 4,812", if there are rows */
+void mw_listing_pager(struct mw_buf *, void *ctx);
 void mw_listing_q(struct mw_buf *, void *ctx);
 void mw_listing_limit(struct mw_buf *, void *ctx);
 void mw_listing_groups(struct mw_buf *, void *ctx);  /* options, with kinds if the query has them */

@@ -157,7 +157,7 @@ static void on_trim(const struct advice *a)
 		mw_buf_str(&b, " to ");
 	}
 	amount(&b, t->bytes);
-	mw_buf_str(&b, " now: POST /map/trim.");
+	mw_buf_str(&b, " now: by Trim on the page of the memory map, or by mwrapctl trim.");
 	if (glibc(a->m) && t->ns >= 1000000)
 		mw_buf_fmt(&b, " It holds locks of malloc\xe2\x80\x99s for about %llu ms.",
 			   (unsigned long long)(t->ns / 1000000));

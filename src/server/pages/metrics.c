@@ -21,12 +21,29 @@ static enum mw_metrics_form wanted(const struct mw_request *req)
 		       MW_METRICS_PROMETHEUS;
 }
 
+/* The sentence, unless nobody keeps a history here. */
+static void take_kept(struct mw_metrics *m, struct mw_metrics_verdict *v, struct mw_site *site)
+{
+	const struct mw_said *said = site ? mw_site_said(site) : NULL;
+
+	if (site)
+		m->limits = &site->limits;
+	if (!said)
+		return;
+	*v = (struct mw_metrics_verdict){ .kind = mw_verdict_name(said->kind),
+					  .growing = said->growing,
+					  .location = said->label.n ? said->label.p : "",
+					  .reached = said->reach.of ? said->reach.soonest : -1 };
+	m->verdict = v;
+}
+
 void mw_page_metrics(struct mw_call *call)
 {
 	enum mw_metrics_form form = wanted(call->req);
 	uint64_t top = MW_METRICS_TOP;
 	struct mw_objects_state objects;
 	struct mw_metrics m;
+	struct mw_metrics_verdict verdict;
 	int bad = mw_params_top(&call->params, MW_METRICS_TOP_MAX, &top, &call->why);
 
 	mw_objects_state(call->api, &objects);
@@ -36,6 +53,7 @@ void mw_page_metrics(struct mw_call *call)
 		bad = 500;
 	if (mw_refused(call, bad))
 		return;
+	take_kept(&m, &verdict, call->req->site);
 	call->res->status = 200;
 	call->res->content_type = form == MW_METRICS_OPENMETRICS ? open_type : text_type;
 	mw_metrics_render(&call->res->body, &m, form);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* overruns.c - /overruns: blocks written past their end, double frees, and unknown frees. */
+/* overruns.c - /overruns: blocks written past their end, wrong sizes, double frees, and unknown frees. */
 #include "shared/report/columns.h"
 #include "pages.h"
 
@@ -51,7 +51,7 @@ static void rows(struct mw_buf *b, void *ctx)
 	}
 	if (!v->list.n)
 		mw_buf_fmt(b,
-			   "<tr><td class=\"empty\" colspan=\"%d\">No block was found written past its end.</td></tr>\n",
+			   "<tr><td class=\"empty\" colspan=\"%d\">No block was found written past its end, or freed with a wrong size.</td></tr>\n",
 			   MW_OVERRUN_COLUMNS_N);
 }
 
@@ -70,6 +70,11 @@ static void unknown_frees(struct mw_buf *b, void *ctx)
 	mw_buf_commas(b, ((const struct view *)ctx)->list.stats.unknown_frees);
 }
 
+static void wrong_sizes(struct mw_buf *b, void *ctx)
+{
+	mw_buf_commas(b, ((const struct view *)ctx)->list.stats.wrong_sizes);
+}
+
 static void page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
@@ -80,6 +85,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "overruns", .fill = overruns, .ctx = v },
 		{ .name = "double_frees", .fill = double_frees, .ctx = v },
 		{ .name = "unknown_frees", .fill = unknown_frees, .ctx = v },
+		{ .name = "wrong_sizes", .fill = wrong_sizes, .ctx = v },
 	};
 
 	mw_template(b, "overruns.html", slots, sizeof(slots) / sizeof(slots[0]));

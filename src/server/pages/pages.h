@@ -83,9 +83,10 @@ void mw_html_facts(struct mw_buf *, void *ctx);
 /* <td class="num">1,234</td> */
 void mw_html_number(struct mw_buf *, uint64_t);
 /* A cell of a number, or of a kind. */
-void mw_html_cell(struct mw_buf *, const struct mw_column *, const struct mw_row *, bool sorted_by);
-/* One cell for each column of a row but the location; sorted_by: a column's index or -1. */
-void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
+void mw_html_cell(struct mw_buf *, struct mw_call *, const struct mw_column *, const struct mw_row *,
+		  bool sorted_by);
+/* Are lifespans bytes that were allocated meanwhile, as without Ruby? Else they are garbage collections. */
+bool mw_life_in_bytes(struct mw_call *);
 /* href="BASE/at/LOCATION" and ext; a location over MW_LINK_MAX encoded bytes by its short id. */
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 /* href="BASE/flame?location=LOCATION&amp;invert=1", likewise: its callers. */
@@ -102,6 +103,18 @@ void mw_html_commas_in(struct mw_buf *, const char *before, uint64_t, const char
  */
 void mw_html_column_begin(struct mw_buf *, const struct mw_column *, int order);
 void mw_html_column_end(struct mw_buf *, const struct mw_column *, int order);
+
+/* The rows that a page shows of a longer list. */
+struct mw_slice {
+	uint64_t offset, limit; /* as asked for; limit: at most MW_PAGE_MAX, never 0 */
+	size_t n, total; /* shown, and in the list */
+	void (*href)(struct mw_buf *, const void *ctx, uint64_t offset); /* appends href="..." */
+	const void *ctx;
+};
+/* How many rows a page shows, if so many were asked for; 0: all. */
+uint64_t mw_page_limit(uint64_t asked);
+/* Links to the rows before and behind; nothing if all are shown. */
+void mw_html_pager(struct mw_buf *, const struct mw_slice *);
 
 /* The sentence and the last 15 minutes; nothing without a site. ctx: struct mw_call */
 void mw_html_past(struct mw_buf *, void *ctx);
@@ -180,8 +193,9 @@ void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
 #define MW_LINK_MAX 1024u /* bytes of a location in a link; web/src/server.js has it, too */
-#define MW_EACH_LIMIT 1000u /* rows of a page by default */
+#define MW_EACH_LIMIT 100u /* rows of a page by default */
+#define MW_PAGE_MAX 500u /* and at most; other forms have no limit */
 #define MW_HOME_LIMIT 50u
 #define MW_METRICS_TOP 20u /* locations in /metrics by default */
 #define MW_METRICS_TOP_MAX 1000u
-#define MW_AT_LIMIT 1000u /* live allocations on a page */
+#define MW_AT_LIMIT 100u /* live allocations on a page */

@@ -194,6 +194,12 @@ static const struct mw_route *find(struct mw_call *call)
 	return NULL;
 }
 
+/* Of a family's sum, whose page tells how many are: each of them? */
+static bool all_sampled(const struct mw_stats *s)
+{
+	return s->sampled && s->sampling == s->processes;
+}
+
 /* Calls the route's handler with what it wants. */
 static void answer(struct mw_call *call, const struct mw_route *r)
 {
@@ -201,7 +207,7 @@ static void answer(struct mw_call *call, const struct mw_route *r)
 
 	if (r->flags & SITE && !mw_has_site(call))
 		return;
-	if (r->flags & EXACT && mw_call_stats(call)->sampled) {
+	if (r->flags & EXACT && all_sampled(mw_call_stats(call))) {
 		mw_reply(call, 409,
 			 "allocations are sampled, so most blocks aren't known: exact counting is off: POST /exact or mwrapctl exact turns it on");
 		return;

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "server/objects/objects.h"
+#include "server/report/metrics.h"
 #include "server/verdict/evidence.h"
 #include "server/verdict/look.h"
 #include "shared/sys/times.h"
 #include "shared/text/json.h"
+#include "pages.h"
 #include "site.h"
 
 enum { VERDICT_SECONDS = 4 };
@@ -22,6 +24,16 @@ static int read_curves(void *ctx, double from, double to, struct mw_curve_set *s
 	const struct mw_site *s = ctx;
 
 	return mw_curves_read(&s->curves, s->api, from, to, set);
+}
+
+/* The suspects of the judgement, while another verdict is told. */
+static void take_suspects(struct mw_said *told, struct mw_said *judged)
+{
+	mw_buf_free(&told->names);
+	told->names = judged->names;
+	told->suspects_n = judged->suspects_n;
+	memcpy(told->suspects, judged->suspects, sizeof(told->suspects));
+	judged->names = (struct mw_buf){ 0 };
 }
 
 /* A range's points may be a minute apart. The present values are the newest second's, if it is in the range. */
@@ -58,14 +70,6 @@ static void keep_suspects(struct mw_said *said, const struct mw_verdict *v)
 		said->suspects_n = 0;
 }
 
-/* A number that changes with all that a change of kind may rest on. */
-static uint32_t evidence_of(const struct mw_site *s)
-{
-	const struct mw_point *last = mw_history_last(&s->history);
-
-	return s->proofs.made * 1000003u + s->history.events_n * 1009u + (last ? last->majors_done : 0);
-}
-
 /* Notes the sentence, if it is of another kind than the one before. */
 static void note(struct mw_site *s, const struct mw_said *said)
 {
@@ -86,8 +90,7 @@ static void note(struct mw_site *s, const struct mw_said *said)
 	to->text[n] = '\0';
 }
 
-/* Since when the sentences have told of a growth, of any kind; NaN: the last one doesn't. */
-static double grows_since(const struct mw_site *s)
+double mw_site_grows_since(const struct mw_site *s)
 {
 	double since = __builtin_nan("");
 
@@ -105,7 +108,7 @@ static double grows_since(const struct mw_site *s)
 static void count_exactly(struct mw_site *s)
 {
 	if (!s->api->options()->exact_growth || !s->stats.sampled ||
-	    !(mw_site_uptime(s) - grows_since(s) >= MW_EXACT_AFTER_S) || !s->api->count(true, 0))
+	    !(mw_site_uptime(s) - mw_site_grows_since(s) >= MW_EXACT_AFTER_S) || !s->api->count(true, 0))
 		return;
 	s->stats.sampled = false; /* until it is read again */
 	mw_site_event(s, "exact", "growth");
@@ -160,17 +163,26 @@ static struct mw_snapshot *name_made(const struct mw_site *site, struct mw_verdi
 static void say(struct mw_said *said, struct mw_site *s, struct mw_verdict *v)
 {
 	struct mw_snapshot *names = name_made(s, &v->made);
+	const struct mw_verdict_location *at;
 
 	take_newest(v, &s->history);
+	mw_site_label(s, v);
+	mw_reach_find(&v->reach, v, &s->limits, &s->history, mw_unix_now() - mw_site_uptime(s));
+	said->reach = v->reach;
 	said->kind = v->kind;
 	said->growing = v->growing;
 	said->rate = v->rate;
+	said->beside = mw_verdict_beside(v) ? mw_verdict_beside(v)->rate : 0;
 	said->since = v->since;
 	keep_suspects(said, v);
 	said->made = v->made.samples ? v->made.line : 0;
 	mw_verdict_sentence(&said->sentence, v);
 	mw_buf_add(&said->sentence, "", 1); /* a C string, for the family */
 	said->sentence.n -= !said->sentence.failed;
+	if ((at = mw_verdict_at(v))) {
+		mw_metrics_location_label(&said->label, at->location, at->len, at->file_len, at->kind);
+		mw_buf_add(&said->label, "", 1);
+	}
 	mw_verdict_next(&said->next, v);
 	mw_verdict_json(&said->json, v);
 	if (names)
@@ -180,7 +192,12 @@ static void say(struct mw_said *said, struct mw_site *s, struct mw_verdict *v)
 /* Is that verdict told now? A range that the reader chose always is. */
 static bool tells(struct mw_site *s, const struct mw_verdict *v, double now, bool chosen)
 {
-	return chosen || mw_steady_tells(&s->steady, v, now, evidence_of(s)) || !s->said.sentence.n;
+	const struct mw_point *last = mw_history_last(&s->history);
+	const struct mw_so_far seen = { .events = s->history.events_n,
+					.proofs = s->proofs.made,
+					.majors = last ? last->majors_done : 0 };
+
+	return chosen || mw_steady_tells(&s->steady, v, now, &seen) || !s->said.sentence.n;
 }
 
 int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to)
@@ -214,8 +231,10 @@ int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to
 	rc = mw_verdict_make(&v, &e);
 	if (!rc && tells(s, &v, src.now, from >= 0)) {
 		say(said, s, &v);
-		if (said->sentence.failed || said->next.failed || said->json.failed)
+		if (said->sentence.failed || said->next.failed || said->json.failed || said->label.failed)
 			rc = -1;
+	} else if (!rc) { /* another one is told still, but a proof may decide between both */
+		keep_suspects(said, &v);
 	}
 	mw_evidence_free(&e);
 	free(stay);
@@ -228,6 +247,7 @@ void mw_said_free(struct mw_said *said)
 {
 	mw_buf_free(&said->sentence);
 	mw_buf_free(&said->next);
+	mw_buf_free(&said->label);
 	mw_buf_free(&said->json);
 	mw_buf_free(&said->names);
 	*said = (struct mw_said){ 0 };
@@ -242,7 +262,11 @@ const struct mw_said *mw_site_said(struct mw_site *s)
 	if (mw_said_make(&said, s, -1, -1))
 		return NULL;
 	if (!said.sentence.n) { /* the one before holds on */
+		atomic_fetch_add(&s->busy, 1);
 		s->said.at = said.at;
+		take_suspects(&s->said, &said);
+		atomic_fetch_sub(&s->busy, 1);
+		mw_said_free(&said);
 		return &s->said;
 	}
 	note(s, &said);

@@ -37,6 +37,15 @@ static void read_stats(struct mw_site *s, uint32_t t)
 	s->stats_next = t + 1 + (uint32_t)(seconds < STATS_SECONDS_MAX ? seconds : STATS_SECONDS_MAX - 1);
 }
 
+/* The limits, and what the cgroup uses. */
+static void read_limits(struct mw_site *s, uint32_t t)
+{
+	if (t < s->limits_next)
+		return;
+	mw_limits_read(&s->limits);
+	s->limits_next = t + MW_LIMIT_SECONDS;
+}
+
 static void make_point(struct mw_site *s, const struct mw_proc_file *smaps, struct mw_point *p)
 {
 	struct mw_rss rss;
@@ -77,6 +86,7 @@ unsigned mw_site_second(struct mw_site *s, const struct mw_proc_file *statm,
 	if (!last || p.t > last->t) {
 		atomic_fetch_add(&s->busy, 1); /* a child forked now can't trust the curves */
 		make_point(s, smaps, &p);
+		read_limits(s, p.t);
 		mw_history_add(&s->history, p);
 		mw_curves_second(&s->curves, s->api, (double)up / 1000);
 		mw_objects_second(s->api, p.t);

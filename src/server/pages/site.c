@@ -28,12 +28,15 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	s->said = (struct mw_said){ 0 };
 	s->steady = (struct mw_steady){ 0 };
 	s->told_n = 0;
+	s->report_asked = false;
 	s->mark = (struct mw_mark){ 0 };
 	mw_marks_start(&s->marks); /* the parent's say nothing of this process */
 	atomic_store(&s->busy, 0);
 	memset(&s->history, 0, sizeof(s->history));
 	memset(&s->parts, 0, sizeof(s->parts));
 	s->counts = (struct mw_counts){ 0 };
+	s->limits = (struct mw_limits){ 0 };
+	s->limits_next = 0;
 	memset(&s->stats, 0, sizeof(s->stats));
 	s->stats_next = s->stats_n = 0;
 	memset(s->stats_costs, 0, sizeof(s->stats_costs));
@@ -132,6 +135,7 @@ static void answer_history(struct mw_call *call, const struct mw_history_part *p
 
 	mw_reply_form(call, MW_FORM_JSON);
 	mw_json_head(b, s, now, "\nnow", "unix");
+	mw_limits_json(b, &s->limits);
 	if (part)
 		mw_history_render_part(b, &s->history, part);
 	else

@@ -18,6 +18,7 @@
 #include "server/history/counts.h"
 #include "server/history/curves.h"
 #include "server/history/history.h"
+#include "server/history/limit.h"
 #include "server/history/mark.h"
 #include "server/marks/marks.h"
 #include "server/history/parts.h"
@@ -35,13 +36,25 @@ struct mw_said {
 	bool growing;
 	bool stale;  /* something has happened since: make it anew */
 	double rate; /* bytes a second */
+	double beside; /* likewise, of the location that grows beside what is told; 0: none is named */
 	double since; /* uptime */
+	struct mw_reach reach; /* when the limit is reached */
 	struct mw_buf sentence, next, json; /* owned; json: see mw_verdict_json */
+	struct mw_buf label; /* owned: the location that the sentence names, for /metrics, a C string; n 0: none */
 	/* locations of which a proof is wanted; C strings in `names`, which is owned */
 	size_t suspects_n;
 	const char *suspects[MW_SUSPECTS];
 	struct mw_buf names;
 	uint32_t made; /* the location that made most of Ruby's objects that stay; 0: none is named */
+};
+
+/* line_label.c. The endpoint or job that most of a line's bytes are for; asked for anew after some time. */
+struct mw_line_label {
+	double t; /* uptime at which it was found; 0: never */
+	char location[256];
+	char name[132]; /* "": none */
+	double share;
+	uint32_t samples;
 };
 
 /* When a verdict of another kind was told. */
@@ -55,27 +68,31 @@ struct mw_told {
 };
 
 struct mw_site {
-	_Atomic uint32_t busy;  /* not 0: a call here is changing a mark; seq_cst */
+	_Atomic uint32_t busy; /* not 0: a call here is changing a mark; seq_cst */
 	const struct mw_api *api;
-	uint64_t origin_ms;     /* monotonic clock at uptime 0 */
-	int statm;              /* see mw_rss_bytes; mw_site_second() sets it */
+	uint64_t origin_ms; /* monotonic clock at uptime 0 */
+	int statm; /* see mw_rss_bytes; mw_site_second() sets it */
 	struct mw_history history;
-	struct mw_stats stats;  /* as last read */
-	uint32_t stats_next;    /* second of uptime at which they are read again */
-	uint32_t stats_n;       /* readings so far */
+	struct mw_stats stats; /* as last read */
+	uint32_t stats_next; /* second of uptime at which they are read again */
+	uint32_t stats_n; /* readings so far */
 	uint64_t stats_costs[3]; /* CPU time of the last ones in ns; 0: there were fewer */
-	uint64_t sample_rate;   /* the largest one at which allocations were sampled; 0: none was */
+	uint64_t sample_rate; /* the largest one at which allocations were sampled; 0: none was */
+	struct mw_limits limits; /* read each MW_LIMIT_SECONDS; of: NONE until then */
+	uint32_t limits_next; /* second of uptime at which they are read again */
 	struct mw_parts parts;
 	struct mw_counts counts;
 	struct mw_mark mark;
-	struct mw_marks marks;   /* the named ones; their memory outlives a new start */
+	struct mw_marks marks; /* the named ones; their memory outlives a new start */
 	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */
 	struct mw_maps maps; /* those of the last minute that somebody looked at */
 	struct mw_proofs proofs;
 	struct mw_steady steady;
+	struct mw_line_label line_label;
+	bool report_asked; /* POST /report: server/reports sees it */
 	uint32_t told_n; /* ever; the ring keeps the last ones */
 	struct mw_told told[MW_TOLD];
-	struct mw_said said;     /* the last verdict about all ranges; sentence.n 0: none yet */
+	struct mw_said said; /* the last verdict about all ranges; sentence.n 0: none yet */
 	struct mw_curves curves; /* their memory outlives a new start */
 	struct mw_curves object_curves; /* of Ruby's objects: likewise */
 };
@@ -105,6 +122,10 @@ int mw_said_make(struct mw_said *, struct mw_site *, double from, double to);
 /* Appends members of a JSON object: proofs, and journal, the verdicts of other kinds that were told so far. */
 void mw_site_told(struct mw_buf *, const struct mw_site *);
 void mw_said_free(struct mw_said *); /* all zero again */
+/* Since which uptime the verdicts have told of a growth; NaN: the last one doesn't. */
+double mw_site_grows_since(const struct mw_site *);
+/* line_label.c. Sets the verdict's label, whose name is the site's. */
+void mw_site_label(struct mw_site *, struct mw_verdict *);
 /* suspects.c. May a proof be made in this process, now or later? */
 const char *mw_site_no_proof(const struct mw_site *);
 /* Adds an event of now (history.h). The site may be NULL: then nobody keeps it. */

@@ -8,13 +8,17 @@
 
 #include "pages.h"
 
-static void head(struct mw_buf *b, const struct mw_call *call, const char *mark, const struct mw_moment *m)
+/* peak: its uptime; 0: none is told. */
+static void head(struct mw_buf *b, const struct mw_call *call, const char *mark,
+		 const struct mw_moment *m, double peak)
 {
 	mw_head_begin(b);
 	mw_head_text(b, "mark", mark, strlen(mark));
 	mw_head_times(b, "", m);
 	mw_head_process(b, call);
 	mw_head_moment(b, m);
+	if (peak > 0)
+		mw_head_seconds(b, "", "peak_uptime", peak);
 	mw_buf_str(b, "\n");
 }
 
@@ -47,7 +51,8 @@ static void answer(struct mw_call *call, struct mw_query *q)
 	}
 	now = moment(call, result.snapshot);
 	mw_reply_form(call, MW_FORM_TSV);
-	head(&call->res->body, call, "", &now);
+	head(&call->res->body, call, "", &now,
+	     stats.peak_bytes && !stats.processes ? stats.peak_uptime : 0);
 	mw_render(&call->res->body, &result, MW_FORMAT_TSV);
 	mw_result_free(&result, call->api);
 }
@@ -96,7 +101,7 @@ static int answer_mark(struct mw_call *call, const struct mw_query *q, const str
 		return 500;
 	}
 	mw_reply_form(call, MW_FORM_TSV);
-	head(&call->res->body, call, mark->name, &mark->moment);
+	head(&call->res->body, call, mark->name, &mark->moment, 0);
 	mw_render_table(&call->res->body, q->table, result.rows, result.n, MW_FORMAT_TSV);
 	mw_result_free(&result, call->api);
 	free(rows);

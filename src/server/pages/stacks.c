@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "shared/report/profile.h"
+#include "server/report/profile_shown.h"
+#include "shared/report/sums.h"
 #include "flame_range.h"
 #include "pages.h"
 
@@ -21,7 +23,9 @@ struct query {
 	bool raw;              /* as estimated, not calibrated */
 	const char *location;  /* as asked for; NULL: all */
 	size_t location_n;
+	const char *label;     /* NULL: all */
 	struct mw_flame_range range;
+	struct mw_profile_shown shown;
 };
 
 struct shown {
@@ -39,21 +43,49 @@ static const struct form {
 	filler *fill;
 	enum mw_profile_by by; /* shown first, unless the query names another */
 	bool grows;            /* growth is one of its figures */
+	enum mw_frames_shown frames; /* unless the query says which */
 	const char *name;      /* of the link to it on the page; NULL: none */
 } forms[] = {
-	{ "/flame", "text/html; charset=utf-8", whole_page, MW_BY_LIVE, true, NULL },
-	{ "/flame.json", "application/json; charset=utf-8", tree, MW_BY_LIVE, true, NULL },
-	{ "/debug/pprof/heap", "application/octet-stream", pprof, MW_BY_LIVE, false, "pprof" },
-	{ "/debug/pprof/allocs", "application/octet-stream", pprof, MW_BY_TOTAL, false, NULL },
-	{ "/stacks.collapsed", "text/plain; charset=utf-8", collapsed, MW_BY_LIVE, false, "collapsed" },
+	{ "/flame", "text/html; charset=utf-8", whole_page, MW_BY_LIVE, true, MW_FRAMES_FOLDED, NULL },
+	{ "/flame.json", "application/json; charset=utf-8", tree, MW_BY_LIVE, true, MW_FRAMES_FOLDED, NULL },
+	{ "/debug/pprof/heap", "application/octet-stream", pprof, MW_BY_LIVE, false, MW_FRAMES_ALL,
+	  "pprof" },
+	{ "/debug/pprof/allocs", "application/octet-stream", pprof, MW_BY_TOTAL, false, MW_FRAMES_ALL,
+	  NULL },
+	{ "/stacks.collapsed", "text/plain; charset=utf-8", collapsed, MW_BY_LIVE, false,
+	  MW_FRAMES_FOLDED, "collapsed" },
 	{ "/stacks.speedscope.json", "application/json; charset=utf-8", speedscope, MW_BY_LIVE, false,
-	  "speedscope" },
+	  MW_FRAMES_FOLDED, "speedscope" },
 };
 #define FORMS (sizeof(forms) / sizeof(*forms))
 
 static bool is(const struct mw_params *p, enum mw_param name, const char *value)
 {
 	return p->v[name].s && !strcmp(p->v[name].s, value);
+}
+
+/* frames=folded|ruby|all and startup=hide. 0, or a status with a reason. */
+static int understand_shown(const struct mw_params *p, struct mw_profile_shown *shown, struct mw_buf *why)
+{
+	static const char *const names[] = {
+		[MW_FRAMES_FOLDED] = "folded", [MW_FRAMES_RUBY] = "ruby", [MW_FRAMES_ALL] = "all"
+	};
+
+	unsigned frames = p->v[MW_PARAM_FRAMES].n ? 0 : shown->frames;
+
+	while (p->v[MW_PARAM_FRAMES].n && frames <= MW_FRAMES_ALL && !is(p, MW_PARAM_FRAMES, names[frames]))
+		frames++;
+	if (frames > MW_FRAMES_ALL) {
+		mw_buf_str(why, "frames: folded, ruby or all");
+		return 400;
+	}
+	shown->frames = (enum mw_frames_shown)frames;
+	shown->no_startup = is(p, MW_PARAM_STARTUP, "hide");
+	if (p->v[MW_PARAM_STARTUP].n && !shown->no_startup && !is(p, MW_PARAM_STARTUP, "show")) {
+		mw_buf_str(why, "startup: show or hide");
+		return 400;
+	}
+	return 0;
 }
 
 /* 0, or a status with a reason. */
@@ -90,15 +122,40 @@ static int understand(const struct mw_params *p, const struct form *form, struct
 	q->raw = is(p, MW_PARAM_RAW, "1");
 	q->location = p->v[MW_PARAM_LOCATION].n ? p->v[MW_PARAM_LOCATION].s : NULL;
 	q->location_n = p->v[MW_PARAM_LOCATION].n;
+	q->label = p->v[MW_PARAM_LABEL].n ? p->v[MW_PARAM_LABEL].s : NULL;
+	q->shown.frames = form->frames;
+	return understand_shown(p, &q->shown, why);
+}
+
+/* The same of a profile that is made: its row, and its label. */
+static int choose(struct mw_profile *p, struct query *q, struct mw_buf *why)
+{
+	const struct mw_row *row;
+	int found;
+
+	q->view.row = MW_ROW_ALL;
+	if (q->location) {
+		found = mw_location_look(p->snapshot, q->location, q->location_n, &row);
+		if (found) {
+			mw_buf_str(why,
+				   found > 1 ? "location: several have that short id: give the whole text" :
+					       "location: no such location");
+			return 404;
+		}
+		q->view.row = (uint32_t)(row - p->snapshot->rows);
+	}
+	if (q->label && !mw_profile_only_label(p, q->label)) {
+		mw_buf_str(why, "label: no stack has it: /labels lists those that have bytes");
+		return 404;
+	}
 	return 0;
 }
 
-/* 0, or a status with a reason: the profile is made, and the query's location found in it. */
+/* 0, or a status with a reason: the profile is made, and what the query asks for found in it. */
 static int make(const struct mw_call *call, struct mw_profile *p, struct query *q, struct mw_buf *why)
 {
 	struct mw_profile_how how = { .raw = q->raw };
-	const struct mw_row *row;
-	int found, bad = 0;
+	int bad = 0;
 
 	if (q->view.by == MW_VIEW_GROWTH)
 		bad = mw_flame_range_make(&q->range, call, &call->params, &how, why);
@@ -106,18 +163,13 @@ static int make(const struct mw_call *call, struct mw_profile *p, struct query *
 		return bad;
 	if (!mw_profile_make(p, call->api, &how))
 		return 500;
-	q->view.row = MW_ROW_ALL;
-	if (!q->location)
-		return 0;
-	found = mw_location_look(p->snapshot, q->location, q->location_n, &row);
-	if (!found) {
-		q->view.row = (uint32_t)(row - p->snapshot->rows);
-		return 0;
-	}
-	mw_profile_free(p, call->api);
-	mw_buf_str(why, found > 1 ? "location: several have that short id: give the whole text" :
-				    "location: no such location");
-	return 404;
+	bad = choose(p, q, why);
+	q->shown.row = q->view.row;
+	if (!bad && !mw_profile_show(p, &q->shown))
+		bad = 500;
+	if (bad)
+		mw_profile_free(p, call->api);
+	return bad;
 }
 
 /* Answers with the form, or with the reason why not. */
@@ -166,12 +218,20 @@ static void speedscope(struct mw_buf *b, const struct shown *s)
 	mw_profile_speedscope(b, s->p, "mwrap");
 }
 
+/* Of the figure that is shown, what startup=hide left out */
+static int64_t hidden_bytes(const struct query *q)
+{
+	return q->view.by == MW_VIEW_GROWTH ? q->shown.growth : mw_i64_of(q->shown.bytes[q->by]);
+}
+
 static void tree(struct mw_buf *b, const struct shown *s)
 {
 	const struct mw_site *site = s->call->req->site;
 
 	mw_json_head(b, site, site ? mw_site_uptime(site) : 0, "now", "unix");
 	mw_flame_range_json(b, &s->q->range);
+	if (s->q->shown.no_startup)
+		mw_json_i64(b, "startup", hidden_bytes(s->q));
 	mw_profile_tree(b, s->p, &s->q->view);
 	mw_buf_str(b, "}\n");
 }
@@ -220,9 +280,18 @@ static void summary(struct mw_buf *b, void *ctx)
 {
 	const struct shown *s = ctx;
 	uint64_t n = s->p->samples[s->q->by];
+	int64_t hidden;
 
+	if (s->q->label)
+		mw_html_text_in(b, "Only what was allocated for <b>", s->q->label, "</b>. ");
 	if (s->q->range.is) {
 		mw_flame_range_html(b, &s->q->range, s->call, &s->call->params);
+		mw_buf_str(b, ". ");
+	}
+	if (s->q->shown.no_startup) {
+		mw_buf_str(b, "Start-up isn\xe2\x80\x99t shown: ");
+		hidden = hidden_bytes(s->q);
+		mw_html_bytes(b, hidden < 0 ? 0 - (uint64_t)hidden : (uint64_t)hidden, hidden < 0);
 		mw_buf_str(b, ". ");
 	}
 	if (s->q->by == MW_BY_OBJECTS) {
@@ -265,6 +334,8 @@ static void hidden(struct mw_buf *b, void *ctx)
 	const struct shown *s = ctx;
 
 	mw_flame_range_fields(b, &s->call->params);
+	if (s->q->label)
+		mw_html_text_in(b, "<input type=\"hidden\" name=\"label\" value=\"", s->q->label, "\">\n");
 }
 
 static void invert_options(struct mw_buf *b, void *ctx)
@@ -273,6 +344,46 @@ static void invert_options(struct mw_buf *b, void *ctx)
 
 	option(b, "", "the program", !s->q->view.inverted);
 	option(b, "1", "the lines that allocate", s->q->view.inverted);
+}
+
+static void frames_options(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+
+	option(b, "", "unnamed ones of a library as one", s->q->shown.frames == MW_FRAMES_FOLDED);
+	option(b, "ruby", "of Ruby only", s->q->shown.frames == MW_FRAMES_RUBY);
+	option(b, "all", "all", s->q->shown.frames == MW_FRAMES_ALL);
+}
+
+static void startup_options(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+
+	option(b, "", "shown", !s->q->shown.no_startup);
+	option(b, "hide", "hidden", s->q->shown.no_startup);
+}
+
+/* The query of an export that shows the same, but for growth and for one location. */
+static void export_query(struct mw_buf *b, const struct mw_params *p)
+{
+	static const struct {
+		enum mw_param param;
+		const char *name;
+	} kept[] = { { MW_PARAM_BY, "by" },
+		     { MW_PARAM_LABEL, "label" },
+		     { MW_PARAM_FRAMES, "frames" },
+		     { MW_PARAM_STARTUP, "startup" } };
+	const char *between = "?";
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+		if (!p->v[kept[i].param].n || is(p, kept[i].param, "growth"))
+			continue;
+		mw_buf_str(b, between);
+		mw_buf_str(b, kept[i].name);
+		mw_buf_str(b, "=");
+		mw_percent_encode(b, p->v[kept[i].param].s, p->v[kept[i].param].n);
+		between = "&amp;";
+	}
 }
 
 static void exports(struct mw_buf *b, void *ctx)
@@ -284,7 +395,9 @@ static void exports(struct mw_buf *b, void *ctx)
 			continue;
 		mw_buf_str(b, "<a href=\"");
 		mw_html_text(b, s->call->req->base);
-		mw_buf_fmt(b, "%s\">%s</a> ", form->route, form->name);
+		mw_buf_str(b, form->route);
+		export_query(b, &s->call->params);
+		mw_buf_fmt(b, "\">%s</a> ", form->name);
 	}
 }
 
@@ -297,6 +410,8 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "hidden", .fill = hidden, .ctx = ctx },
 		{ .name = "by", .fill = by_options, .ctx = ctx },
 		{ .name = "invert", .fill = invert_options, .ctx = ctx },
+		{ .name = "frames", .fill = frames_options, .ctx = ctx },
+		{ .name = "startup", .fill = startup_options, .ctx = ctx },
 		{ .name = "location", .text = s->q->location ? s->q->location : "" },
 		{ .name = "tree", .fill = plain_tree, .ctx = ctx },
 		{ .name = "exports", .fill = exports, .ctx = ctx },

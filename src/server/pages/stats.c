@@ -28,6 +28,15 @@ static void sampled_objects(struct mw_buf *b, const struct mw_api *api)
 	mw_buf_str(b, "}");
 }
 
+static void more_stats(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+
+	if (call->req->site)
+		mw_limits_json(b, &call->req->site->limits);
+	sampled_objects(b, call->api);
+}
+
 void mw_page_stats(struct mw_call *call)
 {
 	const struct mw_site *site = call->req->site;
@@ -35,7 +44,7 @@ void mw_page_stats(struct mw_call *call)
 	mw_reply_form(call, MW_FORM_JSON);
 	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
 	mw_render_stats_json(&call->res->body, call->api, site ? site->statm : -1, majors(site),
-			     sampled_objects);
+			     more_stats, call);
 }
 
 /* --- the page ------------------------------------------------------------------- */
@@ -123,6 +132,7 @@ static void counted(struct mw_buf *b, void *ctx)
 	number(b, "Overruns", s->overruns, "Blocks written past their end.");
 	number(b, "Double frees", s->double_frees, "Frees of a block that was freed before.");
 	number(b, "Unknown frees", s->unknown_frees, "Frees of a block that the tracker never saw.");
+	number(b, "Wrong sizes", s->wrong_sizes, "Blocks freed with another size than was asked for.");
 }
 
 static void works(struct mw_buf *b, void *ctx)

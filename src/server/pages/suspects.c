@@ -23,9 +23,12 @@ _Static_assert((int)MW_SUSPECTS == (int)MW_VERDICT_SUSPECTS, "a proof answers al
 
 static bool has_room(double rss)
 {
-	struct mw_limit limit;
+	struct mw_limits now;
 
-	return rss <= PROOF_RSS && (!mw_limit_of(&limit) || limit.max - limit.used > (uint64_t)rss / 4);
+	if (rss > PROOF_RSS)
+		return false;
+	mw_limits_read(&now);
+	return now.room > (uint64_t)rss / 4;
 }
 
 static const char *never(const struct mw_site *s)

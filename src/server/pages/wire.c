@@ -32,7 +32,7 @@ static void set_verdict(struct mw_self *to, struct mw_site *site)
 	if (!said)
 		return;
 	snprintf(to->kind, sizeof(to->kind), "%s", mw_verdict_name(said->kind));
-	to->rate = (int64_t)(said->rate * 60);
+	to->rate = (int64_t)((said->beside > 0 ? said->beside : said->rate) * 60);
 	to->sentence = said->sentence.p;
 }
 

@@ -57,9 +57,11 @@ GET_STAT(retired)
 GET_STAT(tracker_bytes)
 GET(memory_max, m->stats.memory_max > 0, m->stats.memory_max)
 GET_STAT(lost)
+GET(peak_bytes, m->stats.peak_bytes > 0, m->stats.peak_bytes)
 GET_STAT(overruns)
 GET_STAT(double_frees)
 GET_STAT(unknown_frees)
+GET_STAT(wrong_sizes)
 GET_STAT(resets)
 GET_STAT(paused)
 GET_STAT(sampled)
@@ -69,6 +71,30 @@ GET_STAT(live_error)
 static uint64_t error_of(uint64_t variance)
 {
 	return (uint64_t)(2 * mw_root((double)variance) + 0.5);
+}
+
+/* of: NONE before they were read */
+static bool limits_known(const struct mw_metrics *m)
+{
+	return m->limits && m->limits->of;
+}
+
+#define GROUP(name, type, unit, file2, key2, file1, key1, help)                    \
+	static bool get_group_##name(const struct mw_metrics *m, struct value *v)  \
+	{                                                                          \
+		v->u = limits_known(m) ? m->limits->group.name : MW_LIMIT_UNKNOWN; \
+		return v->u != MW_LIMIT_UNKNOWN;                                   \
+	}
+#include "server/history/limits.def"
+#undef GROUP
+
+GET(tracker_full, true, m->stats.locations_full || m->stats.records_full || m->stats.threads_full)
+GET(growing, m->verdict, m->verdict && m->verdict->growing)
+
+static bool get_reached(const struct mw_metrics *m, struct value *v)
+{
+	v->seconds = m->verdict ? m->verdict->reached : -1;
+	return m->verdict && m->verdict->reached >= 0;
 }
 
 GET(objects, m->objects_known, m->objects.objects)
@@ -113,10 +139,20 @@ static const struct metric metrics[] = {
 	{ "mwrap_locations_retired", COUNTER, "", "Locations that left the table for others.", get_retired },
 	{ "mwrap_tracker_bytes", GAUGE, "bytes", "Memory of the tracker's own tables.", get_tracker_bytes },
 	{ "mwrap_tracker_max_bytes", GAUGE, "bytes", "Its ceiling, memory_max, if there is one.", get_memory_max },
+	{ "mwrap_tracker_full", GAUGE, "", "1 while the tracker has no room for new locations, blocks or threads.", get_tracker_full },
+	{ "mwrap_growing", GAUGE, "", "1 while the sentence tells of a growth that asks for action.", get_growing },
+	{ "mwrap_limit_reached_seconds", GAUGE, "seconds",
+	  "Time until the memory limit is reached, if growth goes on as fast as it did at most.", get_reached },
+#define GROUP(name, type, unit, file2, key2, file1, key1, help) { "mwrap_group_" #name, type, unit, help, get_group_##name },
+#include "server/history/limits.def"
+#undef GROUP
 	{ "mwrap_lost_records", COUNTER, "", "Live blocks that could not be recorded for want of memory.", get_lost },
+	{ "mwrap_peak_bytes", GAUGE, "bytes", "Bytes live when they were most since the last reset, looked at once a second or so.",
+	  get_peak_bytes },
 	{ "mwrap_overruns", COUNTER, "", "Blocks found written past their end.", get_overruns },
 	{ "mwrap_double_frees", COUNTER, "", "Frees of a block that was freed before.", get_double_frees },
 	{ "mwrap_unknown_frees", COUNTER, "", "Frees of a block that the tracker never saw.", get_unknown_frees },
+	{ "mwrap_wrong_sizes", COUNTER, "", "Blocks freed with another size than was asked for.", get_wrong_sizes },
 	{ "mwrap_resets", COUNTER, "", "Resets of the table, which change none of these.", get_resets },
 	{ "mwrap_paused", GAUGE, "", "1 while tracking is paused.", get_paused },
 	{ "mwrap_sampled", GAUGE, "", "1 while allocations are sampled: then other metrics are estimates.", get_sampled },
@@ -127,6 +163,17 @@ static const struct metric metrics[] = {
 };
 /* clang-format on */
 
+static const struct metric limit = { "mwrap_limit_bytes", GAUGE, "bytes", "The smallest memory limit.",
+				     NULL };
+static const struct metric limit_used = {
+	"mwrap_limit_used_bytes", GAUGE, "bytes",
+	"What this limit counts, without pages of files that the kernel can drop.", NULL
+};
+static const struct metric own_labels = { "mwrap_labels_info", GAUGE, "",
+					  "1, with the labels of the option label.", NULL };
+static const struct metric verdict = {
+	"mwrap_verdict", GAUGE, "", "1, for the kind of the sentence, and the location that it names.", NULL
+};
 static const struct metric build = {
 	"mwrap_build_info", GAUGE, "",
 	"1, for the versions of mwrap and Ruby, and how Ruby lines are found.", NULL
@@ -156,19 +203,18 @@ static const struct metric of_made[FIGURES] = {
  * native one loses its address, which differs between processes. One that is
  * too long loses its middle: the end has the file's name and line.
  */
-static void add_label(struct mw_buf *b, const struct mw_row *r)
+void mw_metrics_location_label(struct mw_buf *b, const char *location, size_t len, size_t file_len,
+			       enum mw_kind kind)
 {
 	static const char dots[] = "\xe2\x80\xa6";
 	const size_t room = MW_METRICS_LABEL - (sizeof(dots) - 1);
 	/* searched behind the module's path, which may contain anything */
 	const char *address =
-		r->kind == MW_KIND_NATIVE ?
-			memmem(r->location + r->file_len, r->location_len - r->file_len, " [0x", 4) :
-			NULL;
+		kind == MW_KIND_NATIVE ? memmem(location + file_len, len - file_len, " [0x", 4) : NULL;
 	struct mw_buf text = { 0 };
 	size_t head, tail;
 
-	mw_buf_utf8(&text, r->location, address ? (size_t)(address - r->location) : r->location_len);
+	mw_buf_utf8(&text, location, address ? (size_t)(address - location) : len);
 	b->failed |= text.failed;
 	if (text.n <= MW_METRICS_LABEL) {
 		mw_buf_add(b, text.p, text.n);
@@ -207,7 +253,7 @@ static void add_location(struct mw_metrics *m, struct mw_metrics_list *l, const 
 	size_t at = m->labels.n;
 
 	if (r)
-		add_label(&m->labels, r);
+		mw_metrics_location_label(&m->labels, r->location, r->location_len, r->file_len, r->kind);
 	else
 		mw_buf_str(&m->labels, rest);
 	if (m->labels.failed)
@@ -282,6 +328,7 @@ int mw_metrics_take(struct mw_metrics *m, const struct mw_api *api, int statm, u
 	api->heap_sums(&m->heap);
 	api->stats(&m->stats);
 	m->rss_known = mw_rss_bytes(statm, &m->rss);
+	m->options = api->options ? api->options() : NULL;
 	m->start = unix_time() - m->stats.uptime;
 	return 0;
 }
@@ -378,6 +425,53 @@ static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metri
 	end(b, labels, &one);
 }
 
+/* One sample with labels. */
+static void labelled(struct mw_buf *b, const struct metric *k, enum mw_metrics_form form, uint64_t v,
+		     const char *const (*label)[2], size_t n)
+{
+	unsigned labels = 0;
+
+	head(b, k, form);
+	name(b, k);
+	for (size_t i = 0; i < n; i++)
+		mw_metrics_label(b, &labels, label[i][0], label[i][1], strlen(label[i][1]));
+	end(b, labels, &(struct value){ .u = v });
+}
+
+static void write_labels(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
+{
+	char label[MW_LABEL_NAME_MAX + 1];
+	unsigned labels = 0;
+
+	head(b, &own_labels, form);
+	name(b, &own_labels);
+	for (unsigned i = 0; m->options && i < m->options->labels_n; i++) {
+		const char *given = m->options->labels[i];
+		size_t n = strcspn(given, "=");
+
+		memcpy(label, given, n);
+		label[n] = '\0';
+		mw_metrics_label(b, &labels, label, given + n + 1, strlen(given + n + 1));
+	}
+	end(b, labels, &(struct value){ .u = 1 });
+}
+
+static void write_kept(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
+{
+	if (limits_known(m)) {
+		const char *const of[][2] = { { "of", mw_limit_names[m->limits->of] } };
+
+		labelled(b, &limit, form, m->limits->bytes, of, 1);
+		labelled(b, &limit_used, form, m->limits->used, of, 1);
+	}
+	if (m->verdict) {
+		const char *const says[][2] = { { "kind", m->verdict->kind },
+						{ "location", m->verdict->location } };
+
+		labelled(b, &verdict, form, 1, says, 2);
+	}
+}
+
 static uint64_t figure_of(const struct mw_metrics_location *l, enum figure f)
 {
 	return f == BYTES ? l->bytes : f == NUMBER ? l->n : error_of(l->variance);
@@ -408,8 +502,10 @@ static void write_list(struct mw_buf *b, const struct mw_metrics *m, const struc
 void mw_metrics_render(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
 {
 	versions(b, m, form);
+	write_labels(b, m, form);
 	for (size_t k = 0; k < sizeof(metrics) / sizeof(*metrics); k++)
 		simple(b, &metrics[k], m, form);
+	write_kept(b, m, form);
 	write_list(b, m, &m->live, of_live, form);
 	write_list(b, m, &m->made, of_made, form);
 	if (form == MW_METRICS_OPENMETRICS)

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "server/history/limit.h"
 #include "shared/report/report.h"
 
 #define MW_METRICS_LABEL 256 /* bytes of a location as a label's value, before its escapes */
@@ -40,6 +41,18 @@ struct mw_metrics {
 	bool objects_known; /* Ruby's objects are sampled */
 	struct mw_row objects; /* the sums of all rows */
 	struct mw_buf labels; /* owned */
+	/* set by mw_metrics_take's caller, from what the server keeps: borrowed; NULL: not known */
+	const struct mw_limits *limits;
+	const struct mw_options *options; /* set by mw_metrics_take */
+	const struct mw_metrics_verdict *verdict;
+};
+
+/* What the process's sentence says. */
+struct mw_metrics_verdict {
+	const char *kind; /* as in /verdict.json */
+	bool growing;
+	const char *location; /* as mw_metrics_location_label writes it; "": the sentence names none */
+	double reached; /* seconds until the limit is reached, at the soonest; < 0: it isn't */
 };
 
 /*
@@ -55,6 +68,10 @@ void mw_metrics_free(struct mw_metrics *); /* all zero again */
 enum mw_metrics_form { MW_METRICS_PROMETHEUS, MW_METRICS_OPENMETRICS };
 
 void mw_metrics_render(struct mw_buf *, const struct mw_metrics *, enum mw_metrics_form);
+
+/* A location as the value of the label `location`: MW_METRICS_LABEL bytes at most, UTF-8. */
+void mw_metrics_location_label(struct mw_buf *, const char *location, size_t len, size_t file_len,
+			       enum mw_kind);
 
 /* Appends a label, after "{" or ",". *n: the number of labels so far. s: bytes of any kind. */
 void mw_metrics_label(struct mw_buf *, unsigned *n, const char *name, const char *s, size_t len);

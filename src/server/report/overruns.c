@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* overruns.c - the locations of blocks written past their end. See report.h. */
+/* overruns.c - the locations of blocks written past their end, or freed with a wrong size. See report.h. */
 #include <stdlib.h>
 
 #include "shared/report/report.h"
@@ -11,6 +11,8 @@ static int most_first(const void *a, const void *b)
 
 	if (x->overruns != y->overruns)
 		return x->overruns > y->overruns ? -1 : 1;
+	if (x->wrong_sizes != y->wrong_sizes)
+		return x->wrong_sizes > y->wrong_sizes ? -1 : 1;
 	return mw_location_cmp(x, y);
 }
 
@@ -25,7 +27,7 @@ int mw_overruns_make(struct mw_overruns_list *l, const struct mw_api *api, const
 		return -1;
 	}
 	for (size_t i = 0; i < l->snapshot->n; i++)
-		if (l->snapshot->rows[i].overruns)
+		if (l->snapshot->rows[i].overruns || l->snapshot->rows[i].wrong_sizes)
 			l->rows[l->n++] = &l->snapshot->rows[i];
 	qsort(l->rows, l->n, sizeof(*l->rows), most_first);
 	return 0;

@@ -113,12 +113,12 @@ static void value_type(struct pprof *p, unsigned field, const char *type, const 
 	mw_buf_free(&m);
 }
 
-static void label(struct pprof *p, struct mw_buf *sample, const struct mw_row *r)
+static void label(struct pprof *p, struct mw_buf *sample, const char *key, const char *s, size_t n)
 {
 	struct mw_buf m = { 0 };
 
-	number(&m, LABEL_KEY, str(p, "location"));
-	number(&m, LABEL_STR, string(p, r->location, r->location_len));
+	number(&m, LABEL_KEY, str(p, key));
+	number(&m, LABEL_STR, string(p, s, n));
 	message(sample, SAMPLE_LABEL, &m);
 	mw_buf_free(&m);
 }
@@ -140,6 +140,7 @@ static uint64_t value(const struct mw_profile_stack *s, const struct type *t)
 /* m and list are empty before and after. */
 static void sample(struct pprof *p, const struct mw_profile_stack *s, struct mw_buf *m, struct mw_buf *list)
 {
+	const struct mw_row *r = &p->profile->snapshot->rows[s->row];
 	uint64_t any = 0;
 
 	for (size_t i = 0; i < TYPES; i++)
@@ -152,8 +153,11 @@ static void sample(struct pprof *p, const struct mw_profile_stack *s, struct mw_
 	for (size_t i = 0; i < TYPES; i++) /* int64: readers take more for less than 0 */
 		varint(list, (uint64_t)mw_i64_of(value(s, &types[i])));
 	message(m, SAMPLE_VALUES, list);
-	if (p->profile->snapshot->rows[s->row].location_len)
-		label(p, m, &p->profile->snapshot->rows[s->row]);
+	if (r->location_len)
+		label(p, m, "location", r->location, r->location_len);
+	if (s->label)
+		label(p, m, "label", p->profile->frames[s->label].name,
+		      strlen(p->profile->frames[s->label].name));
 	message(p->out, SAMPLE, m);
 }
 

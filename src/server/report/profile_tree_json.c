@@ -38,7 +38,9 @@ static uint32_t group(struct texts *t, const struct mw_profile_frame *f)
 	const struct mw_row row = { .location = text, .location_len = n, .file_len = n, .kind = f->kind };
 
 	if (!n)
-		return mw_intern_str(&t->groups, "(file not known)");
+		return mw_intern_str(&t->groups, f->kind == MW_KIND_NATIVE && !f->address ?
+							 "methods in C" :
+							 "(file not known)");
 	t->group.n = 0;
 	mw_group_name(&t->group, &row, MW_GROUP_GEM);
 	return mw_intern(&t->groups, t->group.p, t->group.n);

@@ -27,8 +27,8 @@ struct mw_spot {
 struct mw_self {
 	uint64_t rss;             /* bytes; 0: not known */
 	char kind[MW_SELF_KIND];  /* the verdict's: letters; "": there is none */
-	int64_t rate;             /* the verdict's, in bytes a minute */
-	const char *sentence;     /* the verdict's; NULL: there is none; borrowed */
+	int64_t rate; /* of what the verdict names, in bytes a minute; above 0 also if it is little */
+	const char *sentence; /* the verdict's; NULL: there is none; borrowed */
 	size_t n;
 	struct mw_spot v[MW_SELF_N]; /* oldest first */
 };

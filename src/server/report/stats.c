@@ -34,6 +34,29 @@ static void stacks(struct mw_buf *b, const char *name, const struct mw_options *
 		mw_json_u64(b, name, o->stacks_rate);
 }
 
+static void labels(struct mw_buf *b, const char *name, const struct mw_options *o)
+{
+	char label[MW_LABEL_NAME_MAX + 1];
+
+	mw_json_open(b, name, '{');
+	for (unsigned i = 0; i < o->labels_n; i++) {
+		size_t n = strcspn(o->labels[i], "=");
+
+		memcpy(label, o->labels[i], n);
+		label[n] = '\0';
+		mw_json_str(b, label, o->labels[i] + n + 1);
+	}
+	mw_buf_str(b, "}");
+}
+
+static void when(struct mw_buf *b, const char *name, const struct mw_options *o)
+{
+	mw_json_open(b, name, '[');
+	for (unsigned i = 0; i < o->report_at_n; i++)
+		mw_json_str(b, NULL, o->report_at[i].text);
+	mw_buf_str(b, "]");
+}
+
 static void options(struct mw_buf *b, const struct mw_options *o)
 {
 	mw_json_open(b, "\noptions", '{');
@@ -45,6 +68,8 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 #define WORD(field) word(b, name, words, o->field)
 #define IF(field) mw_json_str(b, name, o->field ? words : NULL)
 #define STACKS(field) stacks(b, name, o)
+#define LABELS(field) labels(b, name, o)
+#define WHEN(field) when(b, name, o)
 #define OPTION(option, show, value, group, help, manual)         \
 	{                                                        \
 		const char *name = "\n" #option, *words = value; \
@@ -57,7 +82,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 }
 
 void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm, const uint32_t *majors,
-			  void (*more)(struct mw_buf *, const struct mw_api *))
+			  void (*more)(struct mw_buf *, void *ctx), void *ctx)
 {
 	struct mw_stats s = { 0 };
 	uint64_t rss = 0;
@@ -91,6 +116,10 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	mw_json_u64(b, "\nfrees", s.frees);
 	mw_json_u64(b, "\nlive_bytes", s.live_bytes);
 	mw_json_u64(b, "\nlive", s.live);
+	if (s.peak_bytes) {
+		mw_json_u64(b, "\npeak_bytes", s.peak_bytes);
+		mw_json_seconds(b, "\npeak_uptime", s.peak_uptime);
+	}
 	mw_json_u64(b, "\nlocations", s.locations);
 	mw_json_u64(b, "\nlocations_max", s.locations_max);
 	mw_json_u64(b, "\nretired", s.retired);
@@ -98,6 +127,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	mw_json_u64(b, "\noverruns", s.overruns);
 	mw_json_u64(b, "\ndouble_frees", s.double_frees);
 	mw_json_u64(b, "\nunknown_frees", s.unknown_frees);
+	mw_json_u64(b, "\nwrong_sizes", s.wrong_sizes);
 	mw_json_u64(b, "\ngeneration", s.generation);
 	mw_json_str(b, "\nlife_unit", s.life_unit);
 	mw_json_str(b, "\nruby_lookup", s.ruby_lookup);
@@ -115,7 +145,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	mw_json_u64(b, "\nstacks_dropped", s.stacks_dropped);
 	mw_json_u64(b, "\nstacks_folded", s.stacks_folded);
 	mw_json_u64(b, "\nstacks_ns", s.stacks_ns);
-	more(b, api);
+	more(b, ctx);
 	options(b, api->options());
 	mw_buf_str(b, "\n}\n");
 }

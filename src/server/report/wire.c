@@ -7,24 +7,23 @@
 
 #include "shared/sys/namespace.h"
 
-#define VERSION "mwrap table 8"
+#define VERSION "mwrap table 10"
 
 /* The one list of the fields of a row and of a process that travel, in order. */
 /* clang-format off */
 #define ROW_FIELDS(X)                                                               \
 	X(total) X(allocations) X(frees) X(freed) X(life_sum) X(life_max)           \
-	X(live_bytes) X(live) X(live_samples) X(live_variance)                      \
-	X(overruns) X(overrun_size)                                                 \
+	X(live_bytes) X(live) X(peak_bytes) X(live_samples) X(live_variance)         \
+	X(overruns) X(overrun_size) X(wrong_sizes) X(asked_size) X(given_size)         \
 	X(objects) X(object_bytes) X(object_samples) X(object_variance)             \
 	X(fork_baseline.total) X(fork_baseline.allocations) X(fork_baseline.frees)  \
 	X(fork_baseline.freed) X(fork_baseline.life_sum) X(at)
 #define STATS_FIELDS(X)                                                             \
 	X(total) X(allocations) X(freed) X(frees) X(live_bytes) X(live)             \
 	X(locations) X(locations_max) X(retired) X(generation) X(tracker_bytes)     \
-	X(memory_max) X(lost) X(overruns) X(double_frees) X(unknown_frees)          \
+	X(memory_max) X(lost) X(overruns) X(double_frees) X(unknown_frees) X(wrong_sizes) \
 	X(heap_bytes) X(resets) X(stacks_rate) X(stacks)                            \
-	X(sample_rate) X(live_samples) X(live_error)
-#define STATS_FLAGS(X) X(locations_full) X(records_full) X(threads_full) X(paused) X(sampled) X(heap_known)
+	X(sample_rate) X(live_samples) X(live_error) X(peak_bytes)
 /* clang-format on */
 
 /* --- writing ----------------------------------------------------------------- */
@@ -45,7 +44,7 @@ static void put_process(struct mw_buf *b, const struct mw_stats *s)
 	field(b, (uint64_t)s->eldest);
 #define X(f) field(b, s->f);
 	STATS_FIELDS(X)
-	STATS_FLAGS(X)
+	MW_WIRE_FLAGS(X)
 #undef X
 	mw_buf_str(b, "\n");
 }
@@ -236,7 +235,7 @@ static void take_process(struct reader *r, struct mw_wire *w)
 	STATS_FIELDS(X)
 #undef X
 #define X(f) s->f = take(r) != 0;
-	STATS_FLAGS(X)
+	MW_WIRE_FLAGS(X)
 #undef X
 	take_newline(r);
 }
@@ -386,6 +385,7 @@ static void take_stack(struct reader *r, struct mw_wire *w)
 	s->objects = (double)take(r);
 	s->object_bytes = (double)take(r);
 	s->object_samples = take_u32(r);
+	s->label = take_index(r, w->frames_n + 1);
 	s->first = (uint32_t)w->chain_n;
 	while (!r->bad && *r->p != '\n') {
 		uint32_t frame = take_index(r, w->frames_n);
@@ -394,7 +394,7 @@ static void take_stack(struct reader *r, struct mw_wire *w)
 			w->chain[w->chain_n++] = frame;
 	}
 	s->depth = (uint32_t)(w->chain_n - s->first);
-	r->bad |= !s->depth;
+	r->bad |= !s->depth && !s->label;
 	take_newline(r);
 }
 

@@ -14,6 +14,10 @@
 #include "shared/report/profile.h"
 #include "self.h"
 
+/* The flags of struct mw_stats that travel. A sum has those that any of its processes has. */
+#define MW_WIRE_FLAGS(X) \
+	X(locations_full) X(records_full) X(threads_full) X(paused) X(sampled) X(heap_known)
+
 /* Lines with the bytes of paths as they are, which may be no UTF-8. */
 #define MW_WIRE_TYPE "application/octet-stream"
 
@@ -30,7 +34,7 @@ struct mw_wire {
 	struct mw_self self; /* of mw_wire_write_self() */
 	struct mw_stacked_frame *frames; /* owned; their texts are in `text`; without addresses */
 	size_t frames_n;
-	struct mw_stacked *stacks; /* owned; id: index into rows; at least one frame each */
+	struct mw_stacked *stacks; /* owned; id: index into rows; label: index into frames, plus 1; one frame or a label */
 	size_t stacks_n;
 	uint32_t *chain; /* owned; indexes into frames */
 	size_t chain_n;

@@ -45,7 +45,7 @@ static const char *name_of(const struct mw_stacked_frame *f)
 
 static bool travels(const struct mw_stacked *k, const struct mw_row_index *ids)
 {
-	return mw_row_by_id(ids, k->id) && k->depth && (k->ever > 0 || k->objects > 0);
+	return mw_row_by_id(ids, k->id) && (k->depth || k->label) && (k->ever > 0 || k->objects > 0);
 }
 
 #define NONE UINT32_MAX
@@ -57,9 +57,14 @@ static void number_frames(const struct mw_stacks *s, const struct mw_row_index *
 
 	for (size_t i = 0; i < s->n_frames; i++)
 		numbers[i] = NONE;
-	for (size_t i = 0; i < s->n; i++)
-		for (uint32_t k = 0; k < s->v[i].depth && travels(&s->v[i], ids); k++)
+	for (size_t i = 0; i < s->n; i++) {
+		if (!travels(&s->v[i], ids))
+			continue;
+		for (uint32_t k = 0; k < s->v[i].depth; k++)
 			numbers[s->chain[s->v[i].first + k]] = 0;
+		if (s->v[i].label)
+			numbers[s->v[i].label] = 0;
+	}
 	for (size_t i = 0; i < s->n_frames; i++)
 		if (!numbers[i])
 			numbers[i] = n++;
@@ -106,6 +111,7 @@ static void put_stack(struct mw_buf *b, const struct mw_stacks *s, const struct 
 	estimate(b, k->objects);
 	estimate(b, k->object_bytes);
 	field(b, k->object_samples);
+	field(b, k->label ? numbers[k->label] + 1 : 0);
 	for (uint32_t i = 0; i < k->depth; i++)
 		field(b, numbers[s->chain[k->first + i]]);
 	mw_buf_str(b, "\n");

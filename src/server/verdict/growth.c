@@ -110,6 +110,17 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		      v->kind != MW_VERDICT_UNCOLLECTED;
 }
 
+bool mw_judge_line(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
+{
+	const struct mw_trend *t = mw_look_growth(l, MW_PART_LIVE);
+
+	if (!l->top || t != &l->line ||
+	    !(mw_kept_at(e, l, l->top->location, l->top->location_len, t->since) >= KEPT_SURELY))
+		return false;
+	say_growth(v, e, l, MW_PART_LIVE);
+	return true;
+}
+
 /*
  * Did all live memory rise at all, by the measure of what is told of it? If it came and went while the
  * trend was made out, it has not. A line whose own rise is the growth needs no more than that.

@@ -24,6 +24,8 @@ bool mw_judge_growth(struct mw_verdict *, const struct mw_evidence *, struct mw_
 bool mw_judge_explosion(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
 /* Live memory rose, and the line that made it rise has stopped. */
 void mw_judge_filled(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
+/* Live memory comes and goes above a line's growth, of which a proof has seen most kept. */
+bool mw_judge_line(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
 /* Live memory rose, and may fall again. */
 void mw_judge_uncollected(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
 /* RSS rose since `from`, and no one course explains it. */
@@ -72,6 +74,17 @@ bool mw_warms_up(const struct mw_evidence *, const struct mw_look *, const struc
 /* Lines that rise by themselves, and of which proofs say that they keep it, whatever all live memory does. */
 bool mw_judge_kept_lines(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
 			 size_t n);
+
+/*
+ * Does the line whose series is in t[] and v[] keep what it gained by that rise, and go on? unproven: it is
+ * enough that it never fell, though some major collections ran.
+ */
+bool mw_line_keeps(const struct mw_evidence *, const struct mw_look *, const struct mw_curve *,
+		   const struct mw_trend *, bool unproven);
+
+/* growers.c. The locations that grow by themselves; and whichever the verdict says does. */
+void mw_judge_growers(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
+		      size_t n);
 
 /* stopped.c. A line has gained that since then: has it stopped, as far as its curve and proofs show? */
 bool mw_curve_stopped(const struct mw_evidence *, const struct mw_look *, const struct mw_curve *,

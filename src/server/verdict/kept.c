@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* kept.c - is a growth of live memory kept, or garbage? See judge.h, held.h and proof.h. */
-#include <string.h>
-
 #include "judge.h"
 #include "made.h"
 
@@ -11,7 +9,8 @@ enum {
 	WARM_SECONDS = 60,     /* any rise before is warming up */
 	STOPPED_SECONDS = 40,  /* of a growth that has ended, at least */
 	STARTED_SECONDS = 120, /* memory that lived before that is no growth of one line */
-	LOCATIONS = MW_VERDICT_SUSPECTS
+	LOCATIONS = MW_VERDICT_SUSPECTS,
+	MAJORS_LEAST = 3 /* collections, of which garbage hardly outlives each */
 };
 #define KEPT_LEAST 0.4 /* of a growth: if less of it is kept, it is garbage that grows */
 
@@ -57,12 +56,9 @@ static double share_of(const struct mw_evidence *e, const struct mw_look *l, con
 double mw_kept_at(const struct mw_evidence *e, const struct mw_look *l, const char *location, size_t len,
 		  double since)
 {
-	const struct mw_curve_set *set = l->scale->curves;
+	const struct mw_curve *c = mw_look_find(l, location, len);
 
-	for (size_t i = 0; set && i < set->n; i++)
-		if (set->v[i].location_len == len && !memcmp(set->v[i].location, location, len))
-			return share_of(e, l, &set->v[i], since);
-	return UNKNOWN;
+	return c ? share_of(e, l, c, since) : UNKNOWN;
 }
 
 double mw_kept_share(const struct mw_evidence *e, const struct mw_look *l, double since)
@@ -150,7 +146,6 @@ static uint32_t majors_since(const struct mw_scale *s, double since)
  */
 bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
 {
-	enum { MAJORS_LEAST = 3 };
 	const struct mw_scale *s = l->scale;
 	uint32_t majors = majors_since(s, t->since);
 	size_t n = mw_look_series(l, MW_PART_HEAP);
@@ -223,6 +218,23 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 		return MW_KEEPS_NOT;
 	l->by_line &= !warms; /* else it is all live memory that warms up */
 	return MW_KEEPS_LIKELY;
+}
+
+bool mw_line_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
+		   const struct mw_trend *t, bool unproven)
+{
+	size_t n = mw_look_curve(l, c);
+	double share;
+
+	if (is_young(e, l, n, t) || mw_curve_stopped(e, l, c, t->since, t->gain))
+		return false;
+	share = share_of(e, l, c, t->since);
+	if (share == share)
+		return share >= KEPT_LEAST;
+	n = mw_look_curve(l, c);
+	return mw_proof_of(l->scale, l->t, l->v, n, t->since, l->scale->to, t->rate) != MW_PROOF_FAILS ||
+	       (unproven && majors_since(l->scale, t->since) >= MAJORS_LEAST &&
+		!mw_proof_fell(l->v, n, t->gain / 16));
 }
 
 /*

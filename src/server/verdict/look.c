@@ -2,6 +2,8 @@
 /* look.c - one range of time as the judgement sees it. See look.h. */
 #include "look.h"
 
+#include <string.h>
+
 #define UNKNOWN __builtin_nan("")
 #define KIB 1024.0
 #define MIB (1024.0 * 1024)
@@ -284,12 +286,10 @@ const struct mw_trend *mw_look_growth(const struct mw_look *l, enum mw_rss_part 
 		       &l->trend[part];
 }
 
-/* Did a longer range see the part come and go that high, before the rise in question? */
-bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, double level, double since)
+bool mw_look_came_before(const struct mw_look *longer, size_t n, const struct mw_trend *t, double level,
+			 double since)
 {
-	const struct mw_trend *t = &longer->trend[part];
 	double peak = 0;
-	size_t n = mw_look_series(longer, part);
 
 	if (t->course != MW_COURSE_TEETH && !t->teeth)
 		return false;
@@ -297,6 +297,23 @@ bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, do
 		if (longer->v[i] > peak)
 			peak = longer->v[i];
 	return level <= peak + mw_larger(longer->least, (t->high - t->low) * 0.15);
+}
+
+/* Did a longer range see the part come and go that high, before the rise in question? */
+bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, double level, double since)
+{
+	return mw_look_came_before(longer, mw_look_series(longer, part), &longer->trend[part], level,
+				   since);
+}
+
+const struct mw_curve *mw_look_find(const struct mw_look *l, const char *location, size_t len)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+
+	for (size_t i = 0; set && i < set->n; i++)
+		if (set->v[i].location_len == len && !memcmp(set->v[i].location, location, len))
+			return &set->v[i];
+	return NULL;
 }
 
 enum mw_proof mw_look_proof(const struct mw_look *l, enum mw_rss_part part)

@@ -79,6 +79,11 @@ enum mw_proof mw_look_proof(const struct mw_look *, enum mw_rss_part);
 bool mw_look_one_line(struct mw_look *, double since);
 /* Did this longer range see the part come and go that high, before a rise that began at `since`? */
 bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part, double level, double since);
+/* The same of the series in t[] and v[], whose trend is *t. */
+bool mw_look_came_before(const struct mw_look *longer, size_t n, const struct mw_trend *t, double level,
+			 double since);
+/* The curve of a location; NULL: this range has none. */
+const struct mw_curve *mw_look_find(const struct mw_look *, const char *location, size_t len);
 /*
  * The last moment at which the locations are known, and the one a minute before. Both are at
  * scale->to and a minute before if there are no locations.

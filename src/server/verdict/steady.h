@@ -2,9 +2,11 @@
 /*
  * steady.h - does a verdict of another kind replace the one that is told?
  *
- * A kind that changes without a reason confuses: it may be back in seconds. So another kind is told at once
- * if there is new evidence, or if it says what can't wait; else once the kind that is told hasn't been the
- * judgement for MW_STEADY_SECONDS.
+ * A kind that changes without a reason confuses: it may be back in seconds. So a kind that is told stays for
+ * MW_STEADY_SECONDS at least, unless something has happened: an event, a proof, a jump, or the end of a growth that is
+ * told. Nor does it stay if the judgement denies it: "nothing grows", and something does; or the reverse. Another kind
+ * always waits until the one that is told hasn't been the judgement for MW_DIFFERS_SECONDS; the end of a start for
+ * MW_STARTED_SECONDS.
  *
  * Pure: the caller owns the struct. All zero at first: any verdict is told.
  */
@@ -13,18 +15,24 @@
 
 #include "verdict.h"
 
-enum { MW_STEADY_SECONDS = 45 };
+enum { MW_STEADY_SECONDS = 180, MW_DIFFERS_SECONDS = 45, MW_STARTED_SECONDS = 25 };
+
+/* How many there have been until now. */
+struct mw_so_far {
+	uint32_t events, proofs, majors;
+};
 
 struct mw_steady {
 	bool told;
 	enum mw_verdict_kind kind; /* that is told */
-	bool differs;              /* the judgement is another one */
-	double since;              /* uptime: it has been another one */
-	uint32_t evidence;
+	double since;              /* uptime: it has been told */
+	/* uptime since which the judgement has been another one, and has denied what is told; 0: it isn't, it doesn't */
+	double differs_since, denied_since;
+	struct mw_so_far seen; /* when it was told */
 	struct mw_accused accused; /* by what is told */
 };
 
-/* evidence: a number that changes with each proof, major collection and event. True: tell it. */
-bool mw_steady_tells(struct mw_steady *, const struct mw_verdict *, double now, uint32_t evidence);
+/* True: tell it. */
+bool mw_steady_tells(struct mw_steady *, const struct mw_verdict *, double now, const struct mw_so_far *);
 
 #endif

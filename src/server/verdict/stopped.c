@@ -5,8 +5,6 @@
  * A cache that is full, or a batch that is done, ends a growth of which most may be long ago. The line's own curve
  * shows that before any steady course of all memory does.
  */
-#include <string.h>
-
 #include "judge.h"
 
 #define STEPS 2.0 /* as long as the longest time between two: the next one is overdue */
@@ -91,36 +89,26 @@ bool mw_curve_stopped(const struct mw_evidence *e, const struct mw_look *l, cons
 bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l,
 		     const struct mw_verdict_location *at, double since)
 {
-	const struct mw_curve_set *set = l->scale->curves;
+	const struct mw_curve *c = mw_look_find(l, at->location, at->len);
 
-	for (size_t i = 0; set && i < set->n; i++)
-		if (set->v[i].location_len == at->len && !memcmp(set->v[i].location, at->location, at->len))
-			return mw_curve_stopped(e, l, &set->v[i], since, at->change);
-	return false;
+	return c && mw_curve_stopped(e, l, c, since, at->change);
 }
 
 double mw_line_late(const struct mw_look *l, const struct mw_verdict_location *at, double from)
 {
-	const struct mw_curve_set *set = l->scale->curves;
+	const struct mw_curve *c = mw_look_find(l, at->location, at->len);
 
-	for (size_t i = 0; set && i < set->n; i++)
-		if (set->v[i].location_len == at->len && !memcmp(set->v[i].location, at->location, at->len))
-			return rise_late(l, mw_look_curve(l, &set->v[i]), l->scale->from,
-					 l->scale->to - from);
-	return at->change;
+	return c ? rise_late(l, mw_look_curve(l, c), l->scale->from, l->scale->to - from) : at->change;
 }
 
 /* Fills t[] and v[] with the series of what is told to grow. */
 static size_t series_of(const struct mw_look *l, const struct mw_accused *a)
 {
-	const struct mw_curve_set *set = l->scale->curves;
+	const struct mw_curve *c = a->len ? mw_look_find(l, a->location, a->len) : NULL;
 
 	if (!a->len)
 		return mw_look_series(l, a->part);
-	for (size_t i = 0; set && i < set->n; i++)
-		if (set->v[i].location_len == a->len && !memcmp(set->v[i].location, a->location, a->len))
-			return mw_look_curve(l, &set->v[i]);
-	return 0;
+	return c ? mw_look_curve(l, c) : 0;
 }
 
 bool mw_accused_stopped(const struct mw_evidence *e, const struct mw_look *looks, size_t n)

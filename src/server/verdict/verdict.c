@@ -93,7 +93,8 @@ static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct
 	    mw_judge_stairs(v, e, looks, n))
 		return;
 	if (waits) {
-		mw_judge_uncollected(v, e, waits);
+		if (!mw_judge_line(v, e, waits))
+			mw_judge_uncollected(v, e, waits);
 		return;
 	}
 	if (mw_judge_spike(v, e, looks, n) || mw_judge_ended(v, e, looks, n, MW_PART_RSS) ||
@@ -112,6 +113,7 @@ static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_l
 	judge_kind(v, e, looks, n, &stopped);
 	v->at_once = stopped || (!v->growing && mw_accused_stopped(e, looks, n));
 	mw_judge_add_proof(v, e, looks, n);
+	mw_judge_growers(v, e, looks, n);
 	if (v->kind == MW_VERDICT_HEAP || v->part == MW_PART_HEAP || v->rate_of == MW_PART_HEAP ||
 	    (v->kind == MW_VERDICT_EXPLODES && v->moved[MW_PART_HEAP] > v->change / 2) ||
 	    (v->kind == MW_VERDICT_GROWS && v->moved[MW_PART_HEAP] > v->change))

@@ -32,6 +32,7 @@
 #include "server/history/history.h"
 #include "server/objects/objects.h"
 #include "held.h"
+#include "reach.h"
 
 enum mw_verdict_kind {
 	MW_VERDICT_WATCHING,
@@ -81,7 +82,7 @@ struct mw_scale {
 	struct mw_curve_set *curves;
 };
 
-enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5, MW_VERDICT_SUSPECTS = 12 };
+enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5, MW_VERDICT_SUSPECTS = 12, MW_GROWERS = 32 };
 
 /* The growth that is told so far. */
 struct mw_accused {
@@ -138,6 +139,22 @@ struct mw_verdict_made {
 	const char *owner; /* refers to most of them: "Audit::LOG, an Array"; NULL: not known. As the name */
 };
 
+/* The endpoint or job that has most of a line's bytes. */
+struct mw_verdict_label {
+	const char *name; /* NULL: not known, or none has most of them */
+	double share, error; /* 0 to 1; two standard deviations */
+	uint32_t samples; /* of the line */
+};
+
+/*
+ * A location that grows by itself, however little. The sentence, the table and the location's page have
+ * it from here, so they agree.
+ */
+struct mw_grower {
+	struct mw_verdict_location at; /* `change`: since then; `share`: 0 */
+	double since, rate; /* bytes a second */
+};
+
 struct mw_verdict {
 	enum mw_verdict_kind kind;
 	bool growing; /* the reader should act */
@@ -161,8 +178,11 @@ struct mw_verdict {
 	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */
 	size_t suspects_n; /* for a proof to look at: see mw_verdict_wants_proof */
 	struct mw_verdict_suspect suspects[MW_VERDICT_SUSPECTS];
+	size_t growers_n;
+	struct mw_grower growers[MW_GROWERS]; /* fastest first; of more, the fastest */
 	struct mw_verdict_made made; /* of Ruby's heap, if it moves */
 	struct mw_verdict_spread file, gem; /* with most of the growth; lines 0: none */
+	struct mw_verdict_label label; /* of mw_verdict_at; whoever knows the labels sets it */
 	double kept; /* the part of the growth of live memory that is kept, by proof; NaN: there is none */
 	double at_kept; /* likewise, of the growth of locations[0] */
 	const struct mw_held *held; /* the last proof of locations[0]; NULL: none */
@@ -174,6 +194,7 @@ struct mw_verdict {
 	double idle; /* DISABLED: seconds since the last collection */
 	bool disabled; /* DISABLED: GC.disable was seen; else it is likely */
 	double spike, spike_end; /* SPIKE: bytes above what is live now; when it was over, uptime */
+	struct mw_reach reach; /* when the limit is reached; whoever knows the limits sets it: mw_reach_find */
 	const struct mw_event *event; /* the user's action when it began; NULL: none */
 };
 
@@ -193,6 +214,22 @@ void mw_verdict_sentence(struct mw_buf *, const struct mw_verdict *);
 void mw_verdict_next(struct mw_buf *, const struct mw_verdict *);
 /* How the sentence names a location: the file's last part and the line. */
 void mw_verdict_short(struct mw_buf *, const struct mw_verdict_location *);
+/* The location of what the sentence tells; NULL: it names none. */
+const struct mw_verdict_location *mw_verdict_at(const struct mw_verdict *);
+/*
+ * Sets the label, if it has most of the line's bytes for sure: share is an estimate from so many samples, and fewer than
+ * MW_LABEL_SAMPLES say nothing.
+ */
+enum { MW_LABEL_SAMPLES = 30 };
+void mw_verdict_label(struct mw_verdict *, const char *name, double share, uint32_t samples);
+/* Does it tell of a line whose label is worth a look? */
+bool mw_verdict_wants_label(const struct mw_verdict *);
+/* Lines of one file, or gem, that the sentence names instead of one line; NULL: it doesn't. */
+const struct mw_verdict_spread *mw_verdict_together(const struct mw_verdict *);
+/* The location that grows beside what the sentence tells, which names it, too; NULL: none does. */
+const struct mw_grower *mw_verdict_beside(const struct mw_verdict *);
+/* Is that little of RSS? */
+bool mw_verdict_is_slow(const struct mw_verdict *, const struct mw_grower *);
 /* Members of a JSON object, without its braces: kind to locations. */
 void mw_verdict_json(struct mw_buf *, const struct mw_verdict *);
 

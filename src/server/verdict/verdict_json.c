@@ -36,25 +36,48 @@ static void text(struct mw_buf *b, const char *name, const struct mw_verdict *v,
 	mw_json_take(b, name, &s);
 }
 
-static void first_short(struct mw_buf *b, const struct mw_verdict *v)
+/* What the sentence names, to look at first: what it tells of, or what grows beside that. */
+static const struct mw_verdict_location *first_of(const struct mw_verdict *v)
 {
-	mw_verdict_short(b, &v->locations[0]);
+	const struct mw_grower *beside = mw_verdict_beside(v);
+
+	return beside ? &beside->at : mw_verdict_at(v);
 }
 
-/* Does the sentence name a location? */
-static bool names_one(const struct mw_verdict *v)
+static void first_short(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_verdict_short(b, first_of(v));
+}
+
+static void growers(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_json_open(b, "\ngrowers", '[');
+	for (size_t i = 0; i < v->growers_n; i++) {
+		const struct mw_grower *g = &v->growers[i];
+
+		mw_json_open(b, i ? "\n" : NULL, '{');
+		mw_json_text(b, "location", g->at.location, g->at.len);
+		mw_json_seconds(b, "since", g->since);
+		whole(b, "change", g->at.change);
+		whole(b, "rate_bytes_per_minute", g->rate * 60);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "]");
+}
+
+const struct mw_verdict_location *mw_verdict_at(const struct mw_verdict *v)
 {
 	struct mw_buf s = { 0 }, name = { 0 };
 	bool does;
 
 	if (!v->n)
-		return false;
-	mw_verdict_sentence(&s, v);
+		return NULL;
+	mw_words_sentence(&s, v, NULL);
 	mw_verdict_short(&name, &v->locations[0]);
 	does = !s.failed && !name.failed && memmem(s.p, s.n, name.p, name.n);
 	mw_buf_free(&s);
 	mw_buf_free(&name);
-	return does;
+	return does ? &v->locations[0] : NULL;
 }
 
 /* The owner of the rate that the sentence gives. */
@@ -124,6 +147,40 @@ static void made(struct mw_buf *b, const struct mw_verdict_made *m)
 	mw_buf_str(b, "}");
 }
 
+static void label(struct mw_buf *b, const struct mw_verdict_label *l)
+{
+	if (!l->name) {
+		mw_json_str(b, "\nlabel", NULL);
+		return;
+	}
+	mw_json_open(b, "\nlabel", '{');
+	mw_json_str(b, "name", l->name);
+	fraction(b, "share", l->share);
+	fraction(b, "error", l->error);
+	mw_json_u64(b, "samples", l->samples);
+	mw_buf_str(b, "}");
+}
+
+/* The file or gem that the sentence names. text: as it does */
+static void together(struct mw_buf *b, const struct mw_verdict *v)
+{
+	const struct mw_verdict_spread *of = mw_verdict_together(v);
+	struct mw_buf s = { 0 };
+
+	if (!of) {
+		mw_json_str(b, "\ntogether", NULL);
+		return;
+	}
+	mw_json_open(b, "\ntogether", '{');
+	mw_json_str(b, "group", of == &v->gem ? "gem" : "file");
+	mw_json_text(b, "name", of->name, of->len);
+	mw_words_spread(&s, of);
+	mw_json_take(b, "text", &s);
+	mw_json_u64(b, "lines", of->lines);
+	fraction(b, "share", of->share);
+	mw_buf_str(b, "}");
+}
+
 /* The sentence's evidence, beside parts and locations. */
 static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 {
@@ -139,6 +196,7 @@ static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 		made(b, &v->made);
 	else
 		mw_json_str(b, "\nmade", NULL);
+	label(b, &v->label);
 	mw_json_bool(b, "\nproof_to_come", v->awaits);
 	whole(b, "count", counts ? v->count : UNKNOWN);
 	whole(b, "count_gain", counts ? v->count_gain : UNKNOWN);
@@ -148,9 +206,23 @@ static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, "}");
 }
 
+static void reach(struct mw_buf *b, const struct mw_reach *r)
+{
+	if (!r->of) {
+		mw_json_str(b, "\nlimit", NULL);
+		return;
+	}
+	mw_json_open(b, "\nlimit", '{');
+	mw_json_str(b, "of", mw_limit_names[r->of]);
+	whole(b, "bytes", r->limit);
+	mw_json_seconds(b, "soonest_seconds", r->soonest);
+	whole(b, "latest_seconds", r->latest < MW_REACH_NEVER ? r->latest : UNKNOWN);
+	mw_buf_str(b, "}");
+}
+
 void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
 {
-	const struct mw_verdict_location *at = names_one(v) ? &v->locations[0] : NULL;
+	const struct mw_verdict_location *at = first_of(v);
 
 	mw_json_str(b, "kind", mw_verdict_name(v->kind));
 	mw_json_bool(b, "\ngrowing", v->growing);
@@ -171,9 +243,12 @@ void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
 	mw_json_seconds(b, "from", v->from);
 	mw_json_seconds(b, "to", v->to);
 	mw_buf_str(b, "}");
+	reach(b, &v->reach);
 	fraction(b, "\nconfidence", v->confidence);
 	mw_json_u64(b, "\nwatch_seconds", v->watch);
 	evidence(b, v);
 	parts(b, v);
 	locations(b, v);
+	together(b, v);
+	growers(b, v);
 }

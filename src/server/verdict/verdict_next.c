@@ -6,7 +6,14 @@
 /* A next step that works in a browser, in a terminal and in Ruby. */
 static void look_at_line(struct mw_buf *b, const struct mw_verdict *v)
 {
+	const struct mw_verdict_spread *of = v->n ? mw_verdict_together(v) : NULL;
+
 	if (!v->n)
+		return;
+	if (of)
+		mw_buf_str(b, of == &v->gem ? "The table with group=gem has its lines. " :
+					      "The table with group=file has its lines. ");
+	if (!mw_verdict_at(v)) /* then no page would be that line's */
 		return;
 	mw_buf_str(b, "That line's page lists its live blocks by size and age. `mwrapctl who ");
 	mw_verdict_short(b, &v->locations[0]);

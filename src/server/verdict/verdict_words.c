@@ -304,7 +304,7 @@ static void disabled(struct mw_buf *b, const struct mw_verdict *v)
 	mw_words_rate(b, v->rate);
 }
 
-static void spike(struct mw_buf *b, const struct mw_verdict *v)
+static void spike(struct mw_buf *b, const struct mw_verdict *v, const struct mw_grower *beside)
 {
 	mw_buf_str(b, "A spike of ");
 	mw_words_bytes(b, v->spike);
@@ -318,15 +318,24 @@ static void spike(struct mw_buf *b, const struct mw_verdict *v)
 	mw_words_bytes(b, v->now[MW_PART_FREE]);
 	mw_buf_str(b, " of ");
 	mw_words_bytes(b, v->now[MW_PART_RSS]);
-	mw_buf_str(b, " of RSS is free memory in malloc's arenas, and nothing grows");
+	mw_buf_str(b, " of RSS is free memory in malloc's arenas");
+	if (beside)
+		mw_words_beside(b, ", and ", v, beside);
+	else
+		mw_buf_str(b, ", and nothing grows");
 }
 
-/* Flat, or up and down. */
-static void rests(struct mw_buf *b, const struct mw_verdict *v)
+/* Flat, or up and down; without "Nothing grows" if a line does. */
+static void rests(struct mw_buf *b, const struct mw_verdict *v, const struct mw_grower *beside)
 {
-	const char *what = mw_known(v->now[MW_PART_RSS]) ? "RSS" : "live memory";
+	const char *what = mw_known(v->now[MW_PART_RSS]) ? "RSS" :
+			   beside                        ? "Live memory" :
+							   "live memory";
 
-	mw_buf_str(b, "Nothing grows: ");
+	if (!beside)
+		mw_buf_str(b, "Nothing grows: ");
+	else if (mw_words_slowly(b, v, beside))
+		mw_buf_str(b, ". ");
 	mw_buf_str(b, what);
 	if (v->kind == MW_VERDICT_FLAT) {
 		mw_buf_str(b, " has been flat at ");
@@ -342,6 +351,8 @@ static void rests(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, " goes up and down, and comes back to ");
 		mw_words_bytes(b, v->level);
 	}
+	if (beside && !mw_verdict_is_slow(v, beside))
+		mw_words_beside(b, ", though ", v, beside);
 }
 
 static void ended(struct mw_buf *b, const struct mw_verdict *v)
@@ -399,12 +410,13 @@ static void explodes(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, "; it may be garbage, which the next major collection frees");
 }
 
-void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
+void mw_words_sentence(struct mw_buf *b, const struct mw_verdict *v, const struct mw_grower *beside)
 {
 	switch (v->kind) {
 	case MW_VERDICT_GROWS:
 		grows(b, v);
 		mw_words_made(b, v);
+		mw_words_label(b, v);
 		mw_words_no_proof(b, v);
 		break;
 	case MW_VERDICT_HEAP:
@@ -424,11 +436,12 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 		disabled(b, v);
 		break;
 	case MW_VERDICT_SPIKE:
-		spike(b, v);
+		spike(b, v, beside);
 		break;
 	case MW_VERDICT_EXPLODES:
 		explodes(b, v);
 		mw_words_made(b, v);
+		mw_words_label(b, v);
 		break;
 	case MW_VERDICT_WARMING:
 		warming(b, v);
@@ -456,7 +469,13 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 		mw_words_duration(b, v->watch);
 		break;
 	default:
-		rests(b, v);
+		rests(b, v, beside);
 	}
 	mw_buf_str(b, ".");
+	mw_words_reach(b, &v->reach);
+}
+
+void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_words_sentence(b, v, mw_verdict_beside(v));
 }

@@ -25,11 +25,30 @@ void mw_words_duration(struct mw_buf *, double seconds);
 void mw_words_share(struct mw_buf *, double share);
 
 struct mw_verdict;
+struct mw_verdict_spread;
 /* words_lines.c: "91 % of that at redcarpet.rb:51", or what the lines have in common */
 void mw_words_where(struct mw_buf *, const struct mw_verdict *);
 /* ", kept by Audit::LOG, an Array"; nothing without a proof */
 void mw_words_kept_by(struct mw_buf *, const struct mw_verdict *);
 /* ". No proof says what is kept: proofs are off"; nothing if there is one, or may be one */
 void mw_words_no_proof(struct mw_buf *, const struct mw_verdict *);
+
+/* "; the line's memory is for POST /orders, 88 % (± 4)"; nothing if that isn't known */
+void mw_words_label(struct mw_buf *, const struct mw_verdict *);
+/* How the sentence names a file, or a gem: its last part. */
+void mw_words_spread(struct mw_buf *, const struct mw_verdict_spread *);
+
+struct mw_grower;
+/* The sentence, with that location, which grows beside what it tells; NULL: without. */
+void mw_words_sentence(struct mw_buf *, const struct mw_verdict *, const struct mw_grower *beside);
+/* "Nothing large grows; slowly: app.rb:46, +27.0 KB a minute"; false, and nothing, if it is much. */
+bool mw_words_slowly(struct mw_buf *, const struct mw_verdict *, const struct mw_grower *);
+/* "; app.rb:46 grows slowly, by 27.0 KB a minute", with `between` before it */
+void mw_words_beside(struct mw_buf *, const char *between, const struct mw_verdict *,
+		     const struct mw_grower *);
+
+struct mw_reach;
+/* " At this rate the container's limit of 512 MB is reached at 14:20 UTC."; nothing if it isn't */
+void mw_words_reach(struct mw_buf *, const struct mw_reach *);
 
 #endif

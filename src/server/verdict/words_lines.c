@@ -2,6 +2,7 @@
 /* words_lines.c - where a growth is, and what keeps it, in words. See words.h. */
 #include <string.h>
 
+#include "shared/sys/root.h"
 #include "verdict.h"
 #include "words.h"
 
@@ -52,24 +53,59 @@ static const struct mw_verdict_location *most_of(const struct mw_verdict *v,
 	return NULL;
 }
 
+void mw_words_spread(struct mw_buf *b, const struct mw_verdict_spread *of)
+{
+	const struct mw_verdict_location as = { of->name, of->len, of->len, MW_KIND_RUBY, 0, 0 };
+
+	mw_verdict_short(b, &as);
+}
+
+/* The file, or else the gem, that has half of it on several lines. */
+static const struct mw_verdict_spread *most_together(const struct mw_verdict *v)
+{
+	const struct mw_verdict_spread *all[] = { &v->file, &v->gem };
+
+	for (size_t i = 0; i < 2; i++)
+		if (all[i]->lines > 1 && all[i]->share >= 0.5)
+			return all[i];
+	return NULL;
+}
+
+/* "app.rb, on 6 lines" */
+static void in_lines(struct mw_buf *b, const struct mw_verdict_spread *of)
+{
+	mw_words_spread(b, of);
+	mw_buf_str(b, ", on ");
+	mw_words_number(b, of->lines, " line", " lines");
+}
+
+const struct mw_verdict_spread *mw_verdict_together(const struct mw_verdict *v)
+{
+	const struct mw_verdict_spread *of = most_together(v);
+	struct mw_buf s = { 0 }, name = { 0 };
+	bool does;
+
+	if (!of)
+		return NULL;
+	mw_words_sentence(&s, v, NULL);
+	in_lines(&name, of);
+	does = !s.failed && !name.failed && memmem(s.p, s.n, name.p, name.n);
+	mw_buf_free(&s);
+	mw_buf_free(&name);
+	return does ? of : NULL;
+}
+
 /* "98 % of that in app.rb, on 6 lines, most at app.rb:12"; false: no file and no gem has half of it. */
 static bool together(struct mw_buf *b, const struct mw_verdict *v)
 {
+	const struct mw_verdict_spread *of = most_together(v);
 	const struct mw_verdict_location *most;
-	const struct mw_verdict_spread *all[] = { &v->file, &v->gem }, *of = NULL;
 
-	for (size_t i = 0; i < 2 && !of; i++)
-		if (all[i]->lines > 1 && all[i]->share >= 0.5)
-			of = all[i];
 	if (!of)
 		return false;
-	const struct mw_verdict_location as = { of->name, of->len, of->len, MW_KIND_RUBY, 0, 0 };
-
 	mw_words_share(b, of->share);
 	mw_buf_str(b, of == &v->gem ? " of that in the gem " : " of that in ");
-	mw_verdict_short(b, &as);
-	mw_buf_str(b, ", on ");
-	mw_words_number(b, of->lines, " line", " lines");
+	in_lines(b, of);
 	most = most_of(v, of);
 	if (most) {
 		mw_buf_str(b, most->share >= 0.1 ? ", most at " : ", such as ");
@@ -100,4 +136,82 @@ void mw_words_where(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, " at ");
 		mw_verdict_short(b, &v->locations[1]);
 	}
+}
+
+/* --- labels ------------------------------------------------------------------------------------ */
+
+bool mw_verdict_wants_label(const struct mw_verdict *v)
+{
+	return v->growing && (v->kind == MW_VERDICT_GROWS || v->kind == MW_VERDICT_EXPLODES) &&
+	       mw_verdict_at(v);
+}
+
+void mw_verdict_label(struct mw_verdict *v, const char *name, double share, uint32_t samples)
+{
+	/* as if two more samples had it, and two hadn't: else none without it would leave no error */
+	double n = samples, p = (share * n + 2) / (n + 4), error = 2 * mw_root(p * (1 - p) / (n + 4));
+
+	v->label = (struct mw_verdict_label){ 0 };
+	if (samples >= MW_LABEL_SAMPLES && share - error > 0.5)
+		v->label = (struct mw_verdict_label){ name, share, error, samples };
+}
+
+void mw_words_label(struct mw_buf *b, const struct mw_verdict *v)
+{
+	const struct mw_verdict_label *l = &v->label;
+
+	if (!l->name)
+		return;
+	mw_buf_str(b, "; the line's memory is for ");
+	mw_buf_tsv(b, l->name, strlen(l->name));
+	mw_buf_str(b, ", ");
+	mw_words_share(b, l->share);
+	mw_buf_fmt(b, " (\xc2\xb1 %u)", (unsigned)(l->error * 100 + 0.5));
+}
+
+/* --- what grows beside all that is told ------------------------------------------------------ */
+
+const struct mw_grower *mw_verdict_beside(const struct mw_verdict *v)
+{
+	bool rests = v->kind == MW_VERDICT_FLAT || v->kind == MW_VERDICT_SAWTOOTH ||
+		     v->kind == MW_VERDICT_SPIKE;
+
+	return rests && v->growers_n ? &v->growers[0] : NULL;
+}
+
+/* By less than a hundredth of RSS, or 1 MB, in a quarter of an hour? */
+bool mw_verdict_is_slow(const struct mw_verdict *v, const struct mw_grower *g)
+{
+	double rss = v->now[MW_PART_RSS], least = 1 << 20;
+
+	return g->rate * 900 < (rss / 100 > least ? rss / 100 : least);
+}
+
+/* A minute's, as a table has it; an hour's, if that is less than 1 KB. */
+static void slow_rate(struct mw_buf *b, double rate)
+{
+	bool slow = rate * 60 < 1024;
+
+	mw_words_bytes(b, rate * (slow ? 3600 : 60));
+	mw_buf_str(b, slow ? " an hour" : " a minute");
+}
+
+bool mw_words_slowly(struct mw_buf *b, const struct mw_verdict *v, const struct mw_grower *g)
+{
+	if (!mw_verdict_is_slow(v, g))
+		return false;
+	mw_buf_str(b, "Nothing large grows; slowly: ");
+	mw_verdict_short(b, &g->at);
+	mw_buf_str(b, ", +");
+	slow_rate(b, g->rate);
+	return true;
+}
+
+void mw_words_beside(struct mw_buf *b, const char *between, const struct mw_verdict *v,
+		     const struct mw_grower *g)
+{
+	mw_buf_str(b, between);
+	mw_verdict_short(b, &g->at);
+	mw_buf_str(b, mw_verdict_is_slow(v, g) ? " grows slowly, by " : " grows by ");
+	slow_rate(b, g->rate);
 }

@@ -302,6 +302,82 @@ static bool set_socket_mode(struct mw_parser *p, const char *value)
 	return true;
 }
 
+/* --- reports ----------------------------------------------------------------- */
+
+static bool set_report_dir(struct mw_parser *p, const char *value)
+{
+	if (!path_fits(p, value, PATH_MAX - MW_REPORT_ROOM,
+		       "is too long for a path: names of reports are added to it"))
+		return false;
+	p->o->report_dir = value;
+	p->o->report_fd = !strcmp(value, "stdout") ? 1 : !strcmp(value, "stderr") ? 2 : 0;
+	return true;
+}
+
+/* False: it is none of these. */
+static bool read_when(const char *value, struct mw_report_at *at)
+{
+	static const char *const words[] = { "growth", "oom", "exit" };
+	size_t n = strlen(value);
+	char digits[3] = "";
+
+	*at = (struct mw_report_at){ .text = value };
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(value, words[i])) {
+			at->cause = MW_REPORT_GROWTH + (enum mw_report_cause)i;
+			return true;
+		}
+	if (value[n - 1] == '%') {
+		memcpy(digits, value, n > 1 && n < 4 ? n - 1 : 0);
+		at->cause = MW_REPORT_SHARE;
+		return mw_value_number(digits, 99, &at->value) && at->value;
+	}
+	at->cause = MW_REPORT_RSS;
+	return mw_value_bytes(value, &at->value);
+}
+
+static bool set_report_at(struct mw_parser *p, const char *value)
+{
+	struct mw_report_at at;
+
+	if (!read_when(value, &at))
+		return mw_option_wrong(
+			p, value,
+			"is not a moment: write a share of the limit (90%), RSS (1500m), growth, oom or exit");
+	if (p->o->report_at_n == MW_REPORT_AT_MAX)
+		return mw_option_wrong(p, value, "is one too many: 8 at most");
+	p->o->report_at[p->o->report_at_n++] = at;
+	return true;
+}
+
+static bool set_report_every(struct mw_parser *p, const char *value)
+{
+	return from_one(p, value, MW_EVERY_MAX, &p->o->report_every,
+			"is not a number of seconds: write digits only, from 1 to 31536000");
+}
+
+static bool set_report_keep(struct mw_parser *p, const char *value)
+{
+	return from_one(p, value, MW_KEEP_MAX, &p->o->report_keep,
+			"is not a number of reports: write digits only, from 1 to 1000");
+}
+
+static bool set_report_max(struct mw_parser *p, const char *value)
+{
+	return bytes(p, value, &p->o->report_max);
+}
+
+static bool set_report_command(struct mw_parser *p, const char *value)
+{
+	if (value[0] != '/')
+		return mw_option_wrong(p, value,
+				       "is not an absolute path: the program's directory is missing");
+	if (strlen(value) >= PATH_MAX)
+		return mw_option_wrong(p, value, "is too long for a path");
+	p->o->report_command = value;
+	return true;
+}
+
 /* The launcher or the server's thread looks a name up; here it isn't possible. */
 static bool set_socket_group(struct mw_parser *p, const char *value)
 {
@@ -316,6 +392,26 @@ static bool set_socket_group(struct mw_parser *p, const char *value)
 		return mw_option_wrong(p, value, "is not the name of a group: write its number");
 	p->o->socket_group = value;
 	p->o->socket_gid = digits == n ? (int64_t)gid : -1;
+	return true;
+}
+
+static bool set_label(struct mw_parser *p, const char *value)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	size_t n = strspn(value, letters);
+
+	if (!n || value[n] != '=' || (value[0] >= '0' && value[0] <= '9') || n > MW_LABEL_NAME_MAX ||
+	    !value[n + 1] || strlen(value + n + 1) > MW_LABEL_VALUE_MAX)
+		return mw_option_wrong(p, value, "is no label: write NAME=VALUE, as in version=1.2");
+	if (!strncmp(value, "__", 2) || !strncmp(value, "process=", 8))
+		return mw_option_wrong(p, value, "has a name that is taken: write another one");
+	if (p->o->labels_n == MW_LABELS_MAX)
+		return mw_option_wrong(p, value, "is one too many: 8 at most");
+	for (unsigned i = 0; i < p->o->labels_n; i++)
+		if (!strncmp(p->o->labels[i], value, n + 1))
+			return mw_option_wrong(p, value,
+					       "has a name that was given before: write another one");
+	p->o->labels[p->o->labels_n++] = value;
 	return true;
 }
 
@@ -370,6 +466,36 @@ static void every_has_a_path(struct mw_parser *p)
 			       "dump_path is missing: add dump_path:PATH");
 }
 
+/* The usual moments; or the other options have nothing to say. */
+static void reports_together(struct mw_parser *p)
+{
+	static const char *const others[] = { "report_at", "report_every", "report_keep", "report_max",
+					      "report_command" };
+	static const struct mw_report_at usual[] = { { MW_REPORT_SHARE, 90, "90%" },
+						     { MW_REPORT_GROWTH, 0, "growth" },
+						     { MW_REPORT_OOM, 0, "oom" } };
+
+	if (p->o->report_fd && p->o->report_command) {
+		p->o->report_command = NULL;
+		about(p, "report_command");
+		mw_option_wrong(p, NULL, "a line has no path: name a directory by report_dir");
+	}
+	if (p->o->report_dir) {
+		if (!p->o->report_at_n) {
+			memcpy(p->o->report_at, usual, sizeof(usual));
+			p->o->report_at_n = sizeof(usual) / sizeof(*usual);
+		}
+		return;
+	}
+	p->o->report_at_n = 0;
+	p->o->report_command = NULL;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (was_given(p, others[i]) && !was_given(p, "report_dir")) {
+			about(p, others[i]);
+			mw_option_wrong(p, NULL, "report_dir is missing: add report_dir:DIRECTORY");
+		}
+}
+
 static void no_listen(struct mw_options *o)
 {
 	o->listen = NULL;
@@ -413,4 +539,5 @@ void mw_keys_together(struct mw_parser *p)
 	heap_in_text(p);
 	every_has_a_path(p);
 	access_together(p);
+	reports_together(p);
 }

@@ -6,8 +6,8 @@
  * before libc is fully set up. So nothing here allocates, prints or uses the
  * locale, and errno stays as it was.
  *
- * options.def lists the options, keys.c sets them, values.c and address.c read
- * their values. The same rules hold there.
+ * options.def lists the options, keys.c sets them, near.c guesses which was meant,
+ * values.c and address.c read their values. The same rules hold there.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "parser.h"
 
 #define SHOWN_MAX 60 /* characters of wrong input to show */
+#define BLANKS " \t"  /* that may stand before an option */
 
 /* --- the error line ------------------------------------------------------- */
 
@@ -25,16 +26,22 @@ static void say(struct mw_parser *p, const char *s)
 	p->err[p->err_len] = 0;
 }
 
-/* Writes input in double quotes, shortened; characters that aren't printable ASCII become "?". */
-static void say_input(struct mw_parser *p, const char *s, size_t n)
+/* Characters that aren't printable ASCII become "?". */
+static void say_plain(struct mw_parser *p, const char *s, size_t most)
 {
 	char c[2] = { 0, 0 };
 
-	say(p, "\"");
-	for (size_t i = 0; i < n && i < SHOWN_MAX; i++) {
-		c[0] = s[i] >= 0x20 && s[i] < 0x7f ? s[i] : '?';
+	for (; *s && most--; s++) {
+		c[0] = *s >= 0x20 && *s < 0x7f ? *s : '?';
 		say(p, c);
 	}
+}
+
+/* Writes input in double quotes, shortened. */
+static void say_input(struct mw_parser *p, const char *s, size_t n)
+{
+	say(p, "\"");
+	say_plain(p, s, n < SHOWN_MAX ? n : SHOWN_MAX);
 	say(p, n > SHOWN_MAX ? "...\"" : "\"");
 }
 
@@ -69,17 +76,46 @@ bool mw_option_unknown_word(struct mw_parser *p, const char *input, const char *
 
 /* --- items ---------------------------------------------------------------- */
 
-static void unknown(struct mw_parser *p, const char *name, size_t n)
+/* A path, ADDRESS:PORT, and KEY=VALUE: writes the form that was meant. False: it is none of them. */
+static bool other_form(struct mw_parser *p, const char *item)
 {
+	size_t n = strcspn(item, "=");
+	const struct mw_key *key = item[n] ? mw_key_find(item, n) : NULL;
+	bool address = strchr(item, ':') && ((*item >= '0' && *item <= '9') || *item == '[');
+
+	if (*item != '/' && !address && !key)
+		return false;
+	say_input(p, item, strlen(item));
+	say(p, key ? ": has no colon: write " : ": names no option: write ");
+	say(p, key ? key->name : address ? "listen" : "socket");
+	say(p, ":");
+	say_plain(p, key ? item + n + 1 : item, SHOWN_MAX);
+	return true;
+}
+
+/* item: the name's n bytes, and the value behind a colon. */
+static void unknown(struct mw_parser *p, const char *item, size_t n)
+{
+	const char *near;
+
 	if (p->failed)
 		return;
 	p->failed = true;
 	if (!n) {
-		say_input(p, name, strlen(name));
+		say_input(p, item, strlen(item));
 		say(p, ": the name of an option is missing: write KEY:VALUE");
 		return;
 	}
-	say_input(p, name, n);
+	if (other_form(p, item))
+		return;
+	say_input(p, item, n);
+	near = mw_key_near(item, n);
+	if (near) {
+		say(p, ": unknown option: did you mean ");
+		say(p, near);
+		say(p, "?");
+		return;
+	}
 	say(p, ": unknown option: known are");
 	for (const struct mw_key *k = mw_keys; k->name; k++) {
 		say(p, k == mw_keys ? " " : ", ");
@@ -101,6 +137,23 @@ static bool unquote(char *s)
 	return true;
 }
 
+/* Does an option begin behind a semicolon? Nothing else divides options than a comma. */
+static bool has_semicolon(const char *value)
+{
+	while ((value = strchr(value, ';'))) {
+		value += 1 + strspn(value + 1, BLANKS);
+		if (value[strcspn(value, ":;")] == ':' && mw_key_find(value, strcspn(value, ":;")))
+			return true;
+	}
+	return false;
+}
+
+/* options.def says so by "..." behind the value's form. */
+static bool may_repeat(const struct mw_key *key)
+{
+	return strstr(key->value, "...");
+}
+
 /* One "key:value". Changes item[]; the options keep pointers into it. */
 static void parse_item(struct mw_parser *p, char *item)
 {
@@ -114,13 +167,15 @@ static void parse_item(struct mw_parser *p, char *item)
 		return;
 	}
 	bit = UINT64_C(1) << (p->key - mw_keys);
-	if (p->seen & bit) {
+	if (p->seen & bit && !may_repeat(p->key)) {
 		mw_option_wrong(p, NULL, "given twice");
 		return;
 	}
 	p->seen |= bit;
 	if (!value || !*value)
 		mw_option_wrong(p, NULL, "the value is missing");
+	else if (has_semicolon(value))
+		mw_option_wrong(p, value, "has a semicolon before an option: write a comma there");
 	else if (!unquote(value))
 		mw_option_wrong(p, NULL, "ends in a backslash: write two for one");
 	else
@@ -152,6 +207,9 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	memset(o, 0, offsetof(struct mw_options, text));
 	o->dump_fd = -1;
 	o->dump_keep = MW_KEEP;
+	o->report_every = MW_REPORT_EVERY;
+	o->report_keep = MW_REPORT_KEEP;
+	o->report_max = MW_REPORT_BYTES;
 	o->source = o->history = o->stacks_auto = true;
 	o->stacks_rate = MW_STACKS_RATE;
 	o->socket_mode = o->file_mode = 0600;
@@ -167,6 +225,7 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	while (item) {
 		char *next = cut_item(item);
 
+		item += strspn(item, BLANKS);
 		if (*item)
 			parse_item(&p, item);
 		item = next;
@@ -188,6 +247,16 @@ bool mw_option_parse(struct mw_options *o, const char *key, const char *value, c
 	else
 		(void)p.key->set(&p, value);
 	return !p.failed;
+}
+
+bool mw_options_serve(const struct mw_options *o)
+{
+	return o->socket || o->socket_dir || o->listen;
+}
+
+bool mw_options_need_server(const struct mw_options *o)
+{
+	return mw_options_serve(o) || o->report_dir;
 }
 
 static void set_base(char base[MW_BASE_MAX], const char *value)

@@ -35,6 +35,9 @@ extern const struct mw_key mw_keys[];
 /* The option whose name has these n bytes, or NULL. */
 const struct mw_key *mw_key_find(const char *name, size_t n);
 
+/* near.c: the name that these n bytes were meant to be, or NULL. */
+const char *mw_key_near(const char *name, size_t n);
+
 /*
  * Checks options against each other, after all are parsed: their order doesn't
  * matter. Takes back those that don't hold together.

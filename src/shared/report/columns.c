@@ -19,6 +19,7 @@ GET_UINT(allocations, allocations)
 GET_UINT(frees, frees)
 GET_UINT(live_bytes, live_bytes)
 GET_UINT(live, live)
+GET_UINT(peak_bytes, peak_bytes)
 GET_UINT(max_life, life_max)
 GET_UINT(objects, objects)
 GET_UINT(object_bytes, object_bytes)
@@ -26,8 +27,12 @@ GET_UINT(object_samples, object_samples)
 GET_UINT(live_samples, live_samples)
 GET_UINT(processes, processes)
 GET_UINT(kind_samples, kind_samples)
+GET_UINT(samples, kind_samples)
 GET_UINT(count, overruns)
 GET_UINT(last_size, overrun_size)
+GET_UINT(wrong_sizes, wrong_sizes)
+GET_UINT(asked_size, asked_size)
+GET_UINT(given_size, given_size)
 
 /* Per cent: two standard deviations of what has this variance. */
 static uint64_t per_cent_off(uint64_t variance, double of)
@@ -99,6 +104,16 @@ const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
 #include "api/columns.def"
 #undef OVERRUN_COLUMN
 };
+
+#define get_label get_location
+const struct mw_column mw_label_columns[MW_LABEL_COLUMNS_N] = {
+#define LABEL_COLUMN(name, type, order, title, about) \
+	{ #name, title, about, MW_TYPE_##type, order, get_##name },
+#include "api/columns.def"
+#undef LABEL_COLUMN
+};
+const struct mw_table mw_label_table = { mw_label_columns, MW_LABEL_COLUMNS_N,
+					 MW_LABEL_COLUMN_live_bytes, NULL };
 
 int mw_table_find(const struct mw_table *t, const char *name, size_t len)
 {
@@ -183,6 +198,11 @@ void mw_cell_json(struct mw_buf *b, const struct mw_cell *c)
 	}
 }
 
+uint64_t mw_cell_rounded(const struct mw_cell *c)
+{
+	return (uint64_t)(((u128)c->u + c->by / 2) / c->by);
+}
+
 void mw_cell_whole(struct mw_buf *b, const struct mw_cell *c)
 {
 	if (c->kind == MW_CELL_UINT)
@@ -190,7 +210,7 @@ void mw_cell_whole(struct mw_buf *b, const struct mw_cell *c)
 	else if (c->kind == MW_CELL_INT)
 		mw_buf_signed_commas(b, c->i);
 	else if (c->kind == MW_CELL_RATIO)
-		mw_buf_commas(b, (uint64_t)(((u128)c->u + c->by / 2) / c->by));
+		mw_buf_commas(b, mw_cell_rounded(c));
 	else
 		mw_cell_plain(b, c);
 }

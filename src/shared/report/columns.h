@@ -112,6 +112,15 @@ enum {
 };
 extern const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N];
 
+/* The columns of /labels. */
+enum {
+#define LABEL_COLUMN(name, type, order, title, about) MW_LABEL_COLUMN_##name,
+#include "api/columns.def"
+#undef LABEL_COLUMN
+	MW_LABEL_COLUMNS_N
+};
+extern const struct mw_column mw_label_columns[MW_LABEL_COLUMNS_N];
+
 /* The default column to sort by: total, most first. */
 #define MW_COLUMN_DEFAULT MW_COLUMN_total
 
@@ -132,3 +141,4 @@ void mw_cell_json(struct mw_buf *, const struct mw_cell *);
  * commas between thousands, nothing for NONE; TEXT as raw bytes.
  */
 void mw_cell_whole(struct mw_buf *, const struct mw_cell *);
+uint64_t mw_cell_rounded(const struct mw_cell *); /* of a ratio */

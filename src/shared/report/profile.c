@@ -163,6 +163,7 @@ static void set(struct mw_profile *p, const struct mw_profile_sampled *s, const 
 		.frames = s->frames,
 		.depth = s->depth,
 		.row = s->row,
+		.label = s->label,
 		.bytes = { f->v[LIVE_BYTES], f->v[TOTAL_BYTES], f->v[OBJECT_BYTES] },
 		.blocks = { f->v[LIVE_BLOCKS], f->v[TOTAL_BLOCKS], f->v[OBJECTS] },
 		.samples = { s->samples[MW_BY_LIVE], s->samples[MW_BY_TOTAL], s->samples[MW_BY_OBJECTS] },
@@ -480,7 +481,7 @@ static bool make_room(struct mw_profile *p, const struct by_row *b, size_t bare)
 	return frames && p->stacks;
 }
 
-static void sum_samples(struct mw_profile *p)
+void mw_profile_sum_samples(struct mw_profile *p)
 {
 	for (int by = 0; by < MW_BY_N; by++) {
 		p->samples[by] = 0;
@@ -529,7 +530,7 @@ static bool make(struct mw_profile *p, const struct mw_profile_sampled *s, size_
 	by_row_free(&b);
 	if (!good)
 		p->n_stacks = 0;
-	sum_samples(p);
+	mw_profile_sum_samples(p);
 	return good;
 }
 

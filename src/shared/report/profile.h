@@ -35,6 +35,7 @@ struct mw_profile_stack {
 	const uint32_t *frames; /* indexes into the profile's frames, innermost first */
 	uint32_t depth;         /* at least 1 */
 	uint32_t row;           /* index into the snapshot's rows: the location */
+	uint32_t label;         /* a frame of the profile whose name it is; 0: none */
 	uint64_t bytes[MW_BY_N],
 		blocks[MW_BY_N]; /* calibrated: live now; allocated since the reset; objects */
 	uint32_t samples[MW_BY_N];                /* that these rest on; 0: the location has none */
@@ -71,6 +72,10 @@ struct mw_profile_how {
 bool mw_profile_make(struct mw_profile *p, const struct mw_api *, const struct mw_profile_how *);
 /* The same of stacks and a later snapshot, p->snapshot, that the caller has. False: no memory; free it. */
 bool mw_profile_fill(struct mw_profile *p, const struct mw_stacks *, bool raw);
+/* Keeps only the stacks of one label; "(no label)": those that have none. False: no stack has it. */
+bool mw_profile_only_label(struct mw_profile *, const char *label);
+/* Sets the profile's samples to the sums of its stacks'. */
+void mw_profile_sum_samples(struct mw_profile *);
 /* Memory for texts and stacks' frames, until mw_profile_free. NULL: no memory. */
 void *mw_profile_keep(struct mw_profile *, size_t);
 /* All zero again. api: whose the snapshot is, if there is one. */
@@ -84,6 +89,7 @@ struct mw_profile_sampled {
 	const uint32_t *frames; /* innermost first; lives as long as the profile: mw_profile_keep */
 	uint32_t depth; /* 0: the location's own frame stands for them */
 	uint32_t row; /* index into the snapshot's rows; one that isn't there: left out */
+	uint32_t label; /* a frame; 0: none */
 	double bytes[MW_BY_N], blocks[MW_BY_N]; /* estimated; less than 0 or NaN count as 0 */
 	double before; /* estimated bytes live at the reset; 0: not known, or none */
 	double born; /* estimated bytes live now that were allocated in the range */

@@ -73,6 +73,7 @@ static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struc
 			.frames = chain + k->first,
 			.depth = k->depth,
 			.row = mw_row_by_id(ids, k->id) - 1,
+			.label = k->label,
 			.bytes = { [MW_BY_LIVE] = k->live_bytes, [MW_BY_TOTAL] = k->bytes, [MW_BY_OBJECTS] = k->object_bytes },
 			.blocks = { [MW_BY_LIVE] = k->live_blocks, [MW_BY_TOTAL] = k->blocks, [MW_BY_OBJECTS] = k->objects },
 			.born = k->born_bytes,

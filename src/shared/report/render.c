@@ -157,6 +157,7 @@ static void overruns_json(struct mw_buf *b, const struct mw_overruns_list *l)
 	mw_json_u64(b, "\noverruns", l->stats.overruns);
 	mw_json_u64(b, "\ndouble_frees", l->stats.double_frees);
 	mw_json_u64(b, "\nunknown_frees", l->stats.unknown_frees);
+	mw_json_u64(b, "\nwrong_sizes", l->stats.wrong_sizes);
 	mw_json_open(b, "\nrows", '[');
 	for (size_t i = 0; i < l->n; i++) {
 		mw_json_open(b, "\n", '{');

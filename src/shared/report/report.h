@@ -84,6 +84,8 @@ void mw_result_free(struct mw_result *, const struct mw_api *); /* all zero agai
 
 /* Adds the counters of a row to *sum; life_max is the larger one. */
 void mw_row_add(struct mw_row *sum, const struct mw_row *);
+/* Bytes by which live_bytes may be off, in 19 of 20 cases. */
+uint64_t mw_row_live_error(const struct mw_row *);
 
 /* Compares the locations' bytes: <0, 0, >0. */
 int mw_location_cmp(const struct mw_row *, const struct mw_row *);
@@ -201,11 +203,11 @@ void mw_render_at(struct mw_buf *, const struct mw_at *, enum mw_format);
 void mw_render_at_part(struct mw_buf *, const struct mw_at *, uint64_t limit, uint64_t oldest,
 		       const struct mw_buf *more);
 
-/* --- blocks written past their end ------------------------------------------ */
+/* --- blocks written past their end, or freed with a wrong size ------------------------------------------ */
 
 struct mw_overruns_list {
 	struct mw_snapshot *snapshot; /* owned */
-	const struct mw_row **rows; /* owned; the snapshot's rows with overruns, most first */
+	const struct mw_row **rows; /* owned; the snapshot's rows with either, most first */
 	size_t n;
 	struct mw_stats stats; /* taken just before the rows */
 };
@@ -216,7 +218,7 @@ void mw_overruns_free(struct mw_overruns_list *, const struct mw_api *); /* all 
 
 /*
  * TSV and CSV: mw_overrun_columns, one row for each location. JSON: an object
- * with overruns, double_frees and unknown_frees of mw_stats, and rows. Text is
+ * with overruns, double_frees, unknown_frees and wrong_sizes of mw_stats, and rows. Text is
  * as TSV.
  */
 void mw_render_overruns(struct mw_buf *, const struct mw_overruns_list *, enum mw_format);
@@ -245,7 +247,7 @@ void mw_render_recording(struct mw_buf *, const struct mw_record_state *, uint64
  * collections (NULL: null), and the members that `more` appends.
  */
 void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm, const uint32_t *majors,
-			  void (*more)(struct mw_buf *, const struct mw_api *));
+			  void (*more)(struct mw_buf *, void *ctx), void *ctx);
 
 /*
  * Appends the exit dump to dump_path or dump_fd, in one piece; does nothing if

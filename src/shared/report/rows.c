@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "shared/sys/root.h"
 #include "columns.h"
 #include "kinded.h"
 #include "report.h"
@@ -47,6 +48,7 @@ void mw_row_add(struct mw_row *sum, const struct mw_row *r)
 	sum->fork_baseline.life_sum = mw_sum_u64(sum->fork_baseline.life_sum, r->fork_baseline.life_sum);
 	sum->objects = mw_sum_u64(sum->objects, r->objects);
 	sum->object_bytes = mw_sum_u64(sum->object_bytes, r->object_bytes);
+	sum->peak_bytes = mw_sum_u64(sum->peak_bytes, r->peak_bytes);
 	sum->live_samples = mw_sum_u64(sum->live_samples, r->live_samples);
 	sum->live_variance = mw_sum_u64(sum->live_variance, r->live_variance);
 	sum->object_samples = mw_sum_u64(sum->object_samples, r->object_samples);
@@ -56,6 +58,16 @@ void mw_row_add(struct mw_row *sum, const struct mw_row *r)
 	sum->overruns = mw_sum_u64(sum->overruns, r->overruns);
 	if (r->overrun_size)
 		sum->overrun_size = r->overrun_size;
+	sum->wrong_sizes = mw_sum_u64(sum->wrong_sizes, r->wrong_sizes);
+	if (r->wrong_sizes) {
+		sum->asked_size = r->asked_size;
+		sum->given_size = r->given_size;
+	}
+}
+
+uint64_t mw_row_live_error(const struct mw_row *r)
+{
+	return (uint64_t)(2 * 1024 * mw_root((double)r->live_variance)); /* two standard deviations */
 }
 
 int mw_location_cmp(const struct mw_row *a, const struct mw_row *b)

@@ -58,5 +58,22 @@ int mw_libc_rdlock_until(pthread_rwlock_t *, const struct timespec *);
  */
 bool mw_libc_at_last(void (*last)(void *));
 
+/*
+ * In a process that was forked past fork(3), and has one thread: frees the dynamic linker's locks that are held by a
+ * thread of the parent's for whose task `theirs` is true. Else exit(3) would wait for it for ever. An object that it was
+ * loading stays half loaded. find comes before all others and before there are other threads, and takes the linker's lock.
+ * musl: nothing.
+ */
+void mw_libc_find_locks(void);
+void mw_libc_free_linker_locks(bool (*theirs)(uint32_t task));
+/* In a forked child: does a thread that isn't in it hold one of these locks? Then dlopen may wait for ever. musl: false. */
+bool mw_libc_linker_is_locked(void);
+
+/*
+ * The lock of the malloc arena that has this block, which its caller was just given by the C library's malloc. A word
+ * that is 0 if it is free; it stays where it is. NULL: it is the first arena, or not known. musl: NULL.
+ */
+uint32_t *mw_libc_arena_lock(const void *block);
+
 /* Bytes of malloc's blocks in use; 0: it can't be asked. It takes malloc's locks. */
 size_t mw_libc_malloc_in_use(void);

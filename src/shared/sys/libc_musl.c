@@ -187,6 +187,26 @@ bool mw_libc_at_last(void (*last)(void *))
 	return true;
 }
 
+void mw_libc_find_locks(void)
+{
+}
+
+bool mw_libc_linker_is_locked(void)
+{
+	return false;
+}
+
+void mw_libc_free_linker_locks(bool (*theirs)(uint32_t task))
+{
+	(void)theirs;
+}
+
+uint32_t *mw_libc_arena_lock(const void *block)
+{
+	(void)block;
+	return NULL;
+}
+
 size_t mw_libc_malloc_in_use(void)
 {
 	return 0;

@@ -58,21 +58,16 @@ void mw_log_init(void)
 	errno = e;
 }
 
-/*
- * Is descriptor 2 still where messages go? Yes, if it is the file that it was at load, a
- * character device like a terminal, or a log that was opened for appending. Any other file
- * was opened after a close(2).
- */
-static bool is_stderr(void)
+bool mw_is_still_output(int fd, const struct stat *before)
 {
 	struct stat now;
 	int flags;
 
-	if (mw_sys_fstat(STDERR_FILENO, &now) != 0)
+	if (mw_sys_fstat(fd, &now) != 0)
 		return false;
-	if (at_load.st_mode && now.st_dev == at_load.st_dev && now.st_ino == at_load.st_ino)
+	if (before->st_mode && now.st_dev == before->st_dev && now.st_ino == before->st_ino)
 		return true;
-	flags = mw_sys_fcntl(STDERR_FILENO, F_GETFL, 0);
+	flags = mw_sys_fcntl(fd, F_GETFL, 0);
 	return S_ISCHR(now.st_mode) || (S_ISREG(now.st_mode) && flags >= 0 && flags & O_APPEND);
 }
 
@@ -140,7 +135,7 @@ static bool log_within(struct mw_line *l, int ms)
 bool mw_log_try(struct mw_line *l)
 {
 	int e = errno;
-	bool done = is_stderr() && log_within(l, 0);
+	bool done = mw_is_still_output(STDERR_FILENO, &at_load) && log_within(l, 0);
 
 	errno = e;
 	return done;
@@ -166,4 +161,13 @@ void mw_log(const char *fmt, ...)
 	va_end(ap);
 	errno = e;
 	mw_log_line(&l);
+}
+
+bool mw_log_first(struct mw_log_told *told, int err)
+{
+	uint64_t bit = UINT64_C(1) << (err & 63), *word = &told->v[err >> 6 & 3];
+	bool first = !(*word & bit);
+
+	*word |= bit;
+	return first;
 }

@@ -13,7 +13,7 @@
 
 /* Starts with n == 0. A text that is too long is cut off. */
 struct mw_line {
-	char s[512];
+	char s[704]; /* the longest message, MW_ERROR_MAX, and a prefix */
 	size_t n;
 };
 
@@ -37,5 +37,20 @@ bool mw_log_try(struct mw_line *);
 void mw_log_line(struct mw_line *);
 void mw_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Errors of which there was a line: one bit for each errno. All zero at first; one thread. */
+struct mw_log_told {
+	uint64_t v[4];
+};
+/* Is it the first one with that errno? It is told from then on. */
+bool mw_log_first(struct mw_log_told *, int err);
+
 /* At load: remembers for mw_log_try what descriptor 2 is. */
 void mw_log_init(void);
+
+struct stat;
+/*
+ * Is the descriptor still where lines go? Yes, if it is the file that it was before (st_mode 0: it was closed), a
+ * character device like a terminal, or a log that was opened for appending. Any other file was opened after a
+ * close(2). errno changes.
+ */
+bool mw_is_still_output(int fd, const struct stat *before);

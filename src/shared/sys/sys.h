@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -103,6 +104,25 @@ static inline bool mw_sys_reads(uintptr_t p)
 	long r = mw_sys_plain(SYS_futex, (long)p, FUTEX_WAIT_PRIVATE, UNLIKELY, mw_sys_ptr(&none), 0);
 
 	return r == 0 || r == -EAGAIN || r == -ETIMEDOUT || r == -EINTR;
+}
+
+/* --- memory ----------------------------------------------------------------- */
+
+/* Zeroed memory of so many bytes; NULL: none, and errno says why. how: MAP_PRIVATE or MAP_SHARED. Nothing counts it. */
+static inline void *mw_sys_map(size_t bytes, int how)
+{
+	/* syscall(2), for the sixth argument */
+	long p = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+			 how | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+	return p == -1 ? NULL : (void *)p; // NOLINT(performance-no-int-to-ptr)
+}
+
+/* p may be NULL. */
+static inline void mw_sys_unmap(void *p, size_t bytes)
+{
+	if (p)
+		mw_sys(SYS_munmap, mw_sys_ptr(p), (long)bytes, 0, 0, 0);
 }
 
 /* --- files ------------------------------------------------------------------ */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "utc.h"
 
+#include <stdio.h>
+
 #include <stdbool.h>
 
 enum { DAY = 86400 };
@@ -22,4 +24,12 @@ struct mw_utc mw_utc_of(int64_t t)
 		day -= n;
 	return (struct mw_utc){ (unsigned)(y % 10000), m + 1, (unsigned)day + 1, s / 3600,
 				s / 60 % 60,           s % 60 };
+}
+
+void mw_utc_stamp(char to[MW_UTC_STAMP], int64_t t)
+{
+	struct mw_utc u = mw_utc_of(t);
+
+	snprintf(to, MW_UTC_STAMP, "%04u%02u%02uT%02u%02u%02uZ", u.year, u.month, u.day, u.hour,
+		 u.minute, u.second);
 }

@@ -11,3 +11,9 @@ struct mw_utc {
 
 /* t: seconds since 1970, not negative. */
 struct mw_utc mw_utc_of(int64_t t);
+
+enum {
+	MW_UTC_STAMP = 24
+}; /* bytes of a buffer for one: 16, a NUL, and room for any unsigned that a compiler expects */
+/* "20260131T235959Z", for names of files. */
+void mw_utc_stamp(char to[MW_UTC_STAMP], int64_t t);

@@ -65,19 +65,19 @@ static bool plain_options(struct wanted *w)
 
 	w->text = getenv("MWRAP");
 	if (!w->text)
-		return true;
+		return !isatty(STDERR_FILENO); /* the launcher says that there is no server */
 	/* what a backslash quotes may be a comma, or the beginning of a path */
 	if (!mw_options_parse(&o, w->text, err) || strchr(w->text, '\\') || o.malloc ||
 	    (o.socket_group && o.socket_gid < 0))
 		return false;
 	for (const char *item = w->text; item; item = strchr(item, ',')) {
 		item += *item == ',';
-		if (is_relative(item))
+		if (*item == ' ' || *item == '\t' || is_relative(item))
 			return false;
 	}
-	w->server = o.socket || o.socket_dir || o.listen;
+	w->server = mw_options_need_server(&o);
 	w->named = w->server || o.dump_every;
-	return true;
+	return w->server || !isatty(STDERR_FILENO);
 }
 
 /* LIB/NAME; false: too long. */

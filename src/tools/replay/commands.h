@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Merges a recorded file into a packed one. quick: a larger file, in a third of the time. progress: numbers from 0 to 1 on
@@ -18,6 +19,13 @@ int mw_text(const char *in);
 int mw_heaptrack(const char *in);
 /* JSON on stdout: what the file has. */
 int mw_info(const char *in);
+/*
+ * What lived where when the live bytes of all these packed files together were most, on stdout: a line of seconds,
+ * bytes and blocks, then for each file and location with some a line of bytes, blocks and location, with tabs
+ * between. Files go by the time of day. Blocks go with a process that ended. The tracker's own don't count.
+ * Seconds are since the first file's beginning. progress: as of mw_pack.
+ */
+int mw_peak(char **paths, size_t n, bool progress);
 /* play: see play.h */
 
 /* One line on stderr: "mwrap-replay: FILE: PROBLEM". Returns 1. */

@@ -12,6 +12,7 @@ static const char *const usage[] = {
 	"       mwrap-replay text FILE",
 	"       mwrap-replay heaptrack FILE",
 	"       mwrap-replay info FILE",
+	"       mwrap-replay peak [--progress] PACKED...",
 	"       mwrap-replay play [--pace] [--as-recorded] PACKED",
 };
 
@@ -56,6 +57,18 @@ static int pack(int argc, char **argv)
 	return in && out ? mw_pack(in, out, quick, progress) : mw_misused();
 }
 
+static int peak(int argc, char **argv)
+{
+	bool progress = argc && !strcmp(argv[0], "--progress");
+
+	argc -= progress;
+	argv += progress;
+	for (int i = 0; i < argc; i++)
+		if (*argv[i] == '-')
+			return mw_misused();
+	return argc ? mw_peak(argv, (size_t)argc, progress) : mw_misused();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -67,6 +80,8 @@ int main(int argc, char **argv)
 		return mw_misused();
 	if (!strcmp(argv[1], "pack"))
 		return pack(argc - 2, argv + 2);
+	if (!strcmp(argv[1], "peak"))
+		return peak(argc - 2, argv + 2);
 	if (!strcmp(argv[1], "play"))
 		return mw_play(argc - 1, argv + 1);
 	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++)

@@ -8,6 +8,7 @@
 
 #include "shared/sys/atomics.h"
 #include "shared/sys/clock.h"
+#include "shared/sys/libc.h"
 #include "shared/sys/sys.h"
 #include "wait.h"
 
@@ -19,6 +20,7 @@ __thread bool mw_own_thread_here __attribute__((tls_model("initial-exec")));
 enum { THREADS_MAX = 64 };
 #define ENDS (UINT32_C(1) << 31)
 static uint32_t tasks[THREADS_MAX]; /* claimed by compare and swap; seq_cst */
+static uint32_t *arenas[THREADS_MAX]; /* the locks of their arenas; relaxed, and only of the task's own thread */
 static uint32_t coming; /* threads that are being started, or have no place in tasks[]; seq_cst */
 static uint32_t leaving; /* calls under way during which none may exist; also a futex; seq_cst */
 static pid_t process; /* the owner of the threads; relaxed */
@@ -80,8 +82,10 @@ void mw_own_thread_begin(void)
 		(void)look();
 		my_task = claim(task);
 	}
-	if (my_task)
+	if (my_task) {
+		mw_set(&arenas[my_task - tasks], NULL);
 		mw_own_thread_not_coming(); /* else it counts as one that comes until it ends */
+	}
 }
 
 void mw_own_thread_end(void)
@@ -140,6 +144,29 @@ bool mw_own_threads_gone(uint64_t until)
 bool mw_own_threads_back(void)
 {
 	return __atomic_sub_fetch(&leaving, 1, __ATOMIC_SEQ_CST) == 0;
+}
+
+void mw_own_thread_block(const void *block)
+{
+	uint32_t **arena = my_task ? &arenas[my_task - tasks] : NULL;
+
+	if (arena && !mw_get(arena))
+		mw_set(arena, mw_libc_arena_lock(block));
+}
+
+void mw_own_threads_free_arenas(void)
+{
+	for (int i = 0; i < THREADS_MAX; i++)
+		if (arenas[i])
+			__atomic_store_n(arenas[i], 0, __ATOMIC_RELEASE);
+}
+
+bool mw_own_thread_was(uint32_t task)
+{
+	for (int i = 0; i < THREADS_MAX; i++)
+		if (task && __atomic_load_n(&tasks[i], __ATOMIC_SEQ_CST) == task)
+			return true;
+	return false;
 }
 
 void mw_own_threads_child(void)

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "shared/sys/clock.h"
+#include "shared/sys/log.h"
 #include "shared/sys/sys.h"
 #include "shared/report/columns.h"
 #include "dump.h"
@@ -28,18 +29,10 @@ static int64_t written[MW_KEEP_MAX + 1]; /* seconds since 1970: a ring of the ex
 static uint32_t oldest, files;
 static int64_t last;      /* the time in the newest name, written or not */
 static int open_fd = -1;  /* the descriptor that a forked child would inherit; atomic */
-static uint64_t told[4];  /* one bit for each errno already reported */
+static struct mw_log_told told;
 static char final[PATH_MAX], hidden[PATH_MAX]; /* the files of the present write */
 
 /* --- names ---------------------------------------------------------------- */
-
-/* "20260131T235959Z" of a time. */
-static void stamp(char out[24], int64_t t)
-{
-	struct mw_utc u = mw_utc_of(t);
-
-	snprintf(out, 24, "%04u%02u%02uT%02u%02u%02uZ", u.year, u.month, u.day, u.hour, u.minute, u.second);
-}
 
 /* Does the path contain the process's number, %p? */
 static bool has_pid(const char *value)
@@ -55,9 +48,9 @@ static int name_for(const struct mw_options *o, int64_t t)
 {
 	long pid = (long)mw_sys_getpid();
 	int n = mw_options_expand(o->dump_path, pid, final, sizeof(final));
-	char at[24];
+	char at[MW_UTC_STAMP];
 
-	stamp(at, t);
+	mw_utc_stamp(at, t);
 	if (n >= 0 && !has_pid(o->dump_path))
 		n += snprintf(final + n, sizeof(final) - (size_t)n, ".%ld", pid);
 	if (n >= 0 && (size_t)n < sizeof(final))
@@ -161,13 +154,8 @@ bool mw_periodic_render(struct mw_buf *b, const struct mw_api *api)
 
 void mw_periodic_complain(int err, const struct mw_options *o)
 {
-	uint64_t bit = (uint64_t)1 << (err & 63);
-	uint64_t *word = &told[err >> 6 & 3];
-
-	if (*word & bit)
-		return;
-	*word |= bit;
-	mw_dump_complain_errno("dump_every", o->dump_path, err);
+	if (mw_log_first(&told, err))
+		mw_dump_complain_errno("dump_every", o->dump_path, err);
 }
 
 void mw_periodic_remove(const struct mw_options *o)

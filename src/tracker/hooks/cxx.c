@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sized.h"
 #include "tracker/track/shared.h"
 
 typedef void *new_fn(size_t);
@@ -173,15 +174,15 @@ NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t n, size_t align, const void *not
 
 /*
  * An allocator's own delete may be told the size, and trust it. So we call its
- * plain free instead, which is right for every block of its heap. A foreign
- * delete gets exactly the app's arguments.
+ * plain free instead, which is right for every block of its heap, and look at the size
+ * ourselves (sized.h). A foreign delete gets exactly the app's arguments.
  */
-#define DELETE(name, decl, type, ...)                             \
+#define DELETE(name, decl, how, type, ...)                        \
 	MW_EXPORT void name decl;                                 \
 	MW_EXPORT void name decl                                  \
 	{                                                         \
 		if (mw_likely(owner_now(MW_CALLER) != FOREIGN)) { \
-			free(p);                                  \
+			how;                                      \
 		} else {                                          \
 			type *next = NEXT(type, name);            \
 			if (next)                                 \
@@ -192,17 +193,19 @@ typedef void delete_fn(void *);
 typedef void delete_2_fn(void *, uintptr_t);
 typedef void delete_3_fn(void *, uintptr_t, uintptr_t);
 
-DELETE(_ZdlPv, (void *p), delete_fn, p)
-DELETE(_ZdaPv, (void *p), delete_fn, p)
-DELETE(_ZdlPvm, (void *p, size_t n), delete_2_fn, p, n)
-DELETE(_ZdaPvm, (void *p, size_t n), delete_2_fn, p, n)
-DELETE(_ZdlPvRKSt9nothrow_t, (void *p, uintptr_t nothrow), delete_2_fn, p, nothrow)
-DELETE(_ZdaPvRKSt9nothrow_t, (void *p, uintptr_t nothrow), delete_2_fn, p, nothrow)
-DELETE(_ZdlPvSt11align_val_t, (void *p, size_t align), delete_2_fn, p, align)
-DELETE(_ZdaPvSt11align_val_t, (void *p, size_t align), delete_2_fn, p, align)
-DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t align), delete_3_fn, p, n, align)
-DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t align), delete_3_fn, p, n, align)
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, uintptr_t nothrow), delete_3_fn, p,
-       align, nothrow)
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, uintptr_t nothrow), delete_3_fn, p,
-       align, nothrow)
+DELETE(_ZdlPv, (void *p), free(p), delete_fn, p)
+DELETE(_ZdaPv, (void *p), free(p), delete_fn, p)
+DELETE(_ZdlPvm, (void *p, size_t n), mw_free_sized(p, n), delete_2_fn, p, n)
+DELETE(_ZdaPvm, (void *p, size_t n), mw_free_sized(p, n), delete_2_fn, p, n)
+DELETE(_ZdlPvRKSt9nothrow_t, (void *p, uintptr_t nothrow), free(p), delete_2_fn, p, nothrow)
+DELETE(_ZdaPvRKSt9nothrow_t, (void *p, uintptr_t nothrow), free(p), delete_2_fn, p, nothrow)
+DELETE(_ZdlPvSt11align_val_t, (void *p, size_t align), free(p), delete_2_fn, p, align)
+DELETE(_ZdaPvSt11align_val_t, (void *p, size_t align), free(p), delete_2_fn, p, align)
+DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t align), mw_free_sized(p, n), delete_3_fn, p, n,
+       align)
+DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t align), mw_free_sized(p, n), delete_3_fn, p, n,
+       align)
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, uintptr_t nothrow), free(p),
+       delete_3_fn, p, align, nothrow)
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, uintptr_t nothrow), free(p),
+       delete_3_fn, p, align, nothrow)

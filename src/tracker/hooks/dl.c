@@ -52,7 +52,7 @@ MW_EXPORT int dlclose(void *handle)
 	int r;
 
 	mw_real_init();
-	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+	if (!mw_is_on())
 		return mw_next.dlclose(handle);
 	l = keep_names(handle);
 	mine++;

@@ -22,8 +22,6 @@
 /* older headers, or musl's, don't have these */
 void *pvalloc(size_t);
 void cfree(void *);
-void free_sized(void *, size_t);
-void free_aligned_sized(void *, size_t, size_t);
 
 /* Side by side in memory, so they take few lines of the instruction cache. */
 __attribute__((hot)) void *malloc(size_t);
@@ -116,7 +114,7 @@ MW_INLINE void *realloc_hidden(struct mw_shard *t, void *p, size_t n)
 	if (mw_unlikely(!known))
 		return q;
 	if (mw_unlikely(!q)) {
-		mw_unhide(&d);
+		mw_unhide(p, &d);
 	} else {
 		MW_GUARD(t);
 		mw_count_hidden_fast(t, p, &d);
@@ -303,18 +301,5 @@ MW_EXPORT size_t malloc_usable_size(void *p)
 
 MW_EXPORT void cfree(void *p)
 {
-	free(p);
-}
-
-MW_EXPORT void free_sized(void *p, size_t n)
-{
-	(void)n;
-	free(p);
-}
-
-MW_EXPORT void free_aligned_sized(void *p, size_t align, size_t n)
-{
-	(void)align;
-	(void)n;
 	free(p);
 }

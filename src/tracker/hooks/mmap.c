@@ -35,7 +35,7 @@ static size_t page_of(size_t bytes)
 
 static uint32_t generation(void)
 {
-	return __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_ON ? mw_generation(NULL) : 0;
+	return mw_is_on() ? mw_generation(NULL) : 0;
 }
 
 static void mapped(uintptr_t p, size_t n, int prot, int flags)

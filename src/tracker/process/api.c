@@ -4,11 +4,14 @@
 
 #include <stdlib.h>
 
+#include "shared/report/report.h"
 #include "shared/sys/clock.h"
 #include "tracker/base/own_thread.h"
 #include "tracker/table/mappings.h"
 #include "tracker/table/heap_pages.h"
+#include "tracker/table/labels.h"
 #include "tracker/table/objects.h"
+#include "tracker/table/peak.h"
 #include "tracker/table/snapshot.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/stacks/stacks_copy.h"
@@ -22,7 +25,6 @@
 #include "tracker/caller/ruby/majors.h"
 #include "tracker/caller/ruby/state.h"
 #include "tracker/real/real.h"
-#include "shared/sys/root.h"
 #include "tracker/table/generation.h"
 #include "tracker/track/object.h"
 #include "tracker/track/overrun.h"
@@ -137,6 +139,20 @@ static void api_places_free(struct mw_places *p)
 	mw_quiet_leave();
 }
 
+static double uptime(void)
+{
+	return (double)(mw_now_ns() - mw_loaded_at) / 1e9;
+}
+
+void mw_look_for_peak(void)
+{
+	if (mw_life != MW_ON)
+		return;
+	mw_quiet_enter();
+	mw_peak_look(UINT64_MAX, uptime());
+	mw_quiet_leave();
+}
+
 static bool api_live_sums(struct mw_live_sums *s)
 {
 	bool had = true;
@@ -190,6 +206,16 @@ static void api_stacks_free(struct mw_stacks *s)
 	mw_quiet_enter();
 	mw_stacks_copy_free(s);
 	mw_quiet_leave();
+}
+
+static bool api_watch_peak(bool on)
+{
+	if (mw_life != MW_ON || (on && mw_get(&mw_sampled)))
+		return false;
+	mw_quiet_enter();
+	mw_peak_watch(on, uptime());
+	mw_quiet_leave();
+	return true;
 }
 
 static void api_reset(void)
@@ -247,12 +273,15 @@ static void api_stats(struct mw_stats *out)
 	struct mw_row sum = { 0 };
 	struct mw_counters before = { 0 };
 	struct mw_heap_sums heap;
+	struct mw_peak peak;
 	bool known = false;
 
 	mw_got_catch_up();
 	mw_quiet_enter();
 	if (mw_life == MW_ON)
 		known = mw_row_total(&sum, &before); /* else zeros */
+	if (known)
+		mw_peak_look(sum.live_bytes, uptime());
 	mw_quiet_leave();
 	*out = (struct mw_stats){ .total = sum.total,
 				  .allocations = sum.allocations,
@@ -274,11 +303,14 @@ static void api_stats(struct mw_stats *out)
 	out->locations_full = mw_get(&mw_locations_full);
 	out->records_full = mw_get(&mw_records_full);
 	out->threads_full = mw_get(&mw_shards_full);
+	peak = mw_peak_kept();
+	out->peak_bytes = peak.bytes;
+	out->peak_uptime = peak.uptime;
 	out->paused = mw_get(&mw_paused);
 	out->sampled = mw_get(&mw_sampled);
 	out->sample_rate = out->sampled ? mw_counts_rate() : 0;
 	out->live_samples = sum.live_samples;
-	out->live_error = (uint64_t)(2 * 1024 * mw_root((double)sum.live_variance));
+	out->live_error = mw_row_live_error(&sum);
 	out->lost = mw_get(&mw_lost);
 	out->stacks_rate = mw_sampling_rate();
 	out->stacks_ns = mw_sampling_ns();
@@ -289,6 +321,7 @@ static void api_stats(struct mw_stats *out)
 	out->stacks_folded = mw_get(&mw_stacks_figures.folded);
 	out->bt = mw_get(&mw_bt);
 	out->overruns = mw_get(&mw_strays.overruns);
+	out->wrong_sizes = mw_get(&mw_strays.wrong_sizes);
 	out->double_frees = mw_get(&mw_strays.double_frees);
 	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
 	mw_heap_sums(&heap);
@@ -305,7 +338,7 @@ static void api_stats(struct mw_stats *out)
 		out->ever_freed = before.freed + sum.freed;
 		out->ever_frees = before.frees + sum.frees;
 	}
-	out->uptime = (double)(mw_now_ns() - mw_loaded_at) / 1e9;
+	out->uptime = uptime();
 	out->how = mw_attached_how();
 	out->since = mw_attached_at();
 	out->before_known = mw_attached_before(&out->before_bytes);
@@ -349,6 +382,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.stacks_free = api_stacks_free,
 	.stats = api_stats,
 	.majors = mw_ruby_majors,
+	.watch_peak = api_watch_peak,
 	.reset = api_reset,
 	.trim = mw_real_trim,
 	.attach = mw_attach,
@@ -362,6 +396,8 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.quiet_enter = mw_quiet_enter,
 	.quiet_leave = mw_quiet_leave,
 	.hush = mw_hush,
+	.label_of = mw_label_of,
+	.label_set = mw_label_set,
 	.thread_start = mw_own_thread_start,
 	.thread_run = mw_own_thread_run,
 	.leaving = mw_own_must_leave,

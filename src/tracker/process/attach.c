@@ -13,6 +13,7 @@
 #include "tracker/caller/ruby/frame.h"
 #include "tracker/caller/ruby/state.h"
 #include "tracker/hooks/got.h"
+#include "late.h"
 #include "learn.h"
 #include "process.h"
 #include "tracker/real/untracked.h"
@@ -141,7 +142,7 @@ bool mw_attach(const char *options, char *err)
 	double at = age();
 
 	if (!mw_real_joined)
-		return refuse(err, "the tracker is running already, since the process's start");
+		return mw_serve_late(options, err);
 	if (is == ON)
 		return refuse(err, "the tracker is running already");
 	if (is == SLEEPS ? !set_up(options, err) : is == STOPPED && !go_on(options, err))
@@ -182,7 +183,7 @@ bool mw_asked(void)
 	done = r.stop ? mw_detach(err) : mw_attach(r.options, err);
 	if (done && first)
 		from_outside = true;
-	if (done && !r.stop)
+	if (done && !r.stop && mw_real_joined)
 		mw_learn();
 	mw_request_answer(&r, done ? "ok" : err);
 	return done || !first;

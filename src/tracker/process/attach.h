@@ -17,7 +17,8 @@
 
 /*
  * Begins, or goes on after mw_detach. options: as $MWRAP; NULL or "": none, or those of the beginning.
- * err has MW_ERROR_MAX bytes. False: a line in err, and nothing is led to a hook.
+ * err has MW_ERROR_MAX bytes. False: a line in err, and nothing is led to a hook. A process that began with the
+ * tracker gets a server, if it has none: late.h.
  */
 bool mw_attach(const char *options, char *err);
 /* False: a line in err, and nothing has changed. */

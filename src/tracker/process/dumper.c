@@ -3,8 +3,8 @@
  * dumper.c - the thread that writes the periodic dumps (option dump_every).
  *
  * The thread begins when Ruby's VM is up, at load in a process without Ruby, and
- * anew in a forked child. It sleeps until its first dump is due: in a short process
- * it never runs.
+ * anew in a forked child. It sleeps until its first dump is due, but for looks at the peak of live memory: in a short
+ * process it never runs.
  *
  * Reading the table is one step, since a child must not find the dynamic linker's lock
  * held (names of native locations). Fork waits for that step, for a limited time.
@@ -75,6 +75,31 @@ static void dump(void)
 		mw_periodic_complain(err, &mw_options);
 }
 
+/*
+ * Looks for the peak of live memory (tracker/table/peak.h) once a second, and less often if a look costs more than a
+ * thousandth of that. Returns the moment of the next look.
+ */
+static uint64_t look(void)
+{
+	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), cost;
+
+	mw_step_begin(&reading, MW_RANK_DUMPER_STEP);
+	if (!__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
+		mw_look_for_peak();
+	mw_step_end(&reading, MW_RANK_DUMPER_STEP);
+	cost = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
+	return mw_now_ns() + (cost > 1000000 ? 1000 * cost : 1000000000);
+}
+
+/* Sleeps until `until`, and looks meanwhile. False: see mw_own_sleep_until. */
+static bool look_until(uint64_t until)
+{
+	for (uint64_t at = mw_now_ns() + 1000000000; at < until; at = look())
+		if (!mw_own_sleep_until(at))
+			return false;
+	return mw_own_sleep_until(until);
+}
+
 static bool dump_for_ever(void)
 {
 	uint64_t every = mw_options.dump_every * 1000000000;
@@ -83,7 +108,7 @@ static bool dump_for_ever(void)
 		sem_init(&done, 0, 0);
 		next = mw_now_ns() + every;
 	}
-	while (mw_own_sleep_until(next)) {
+	while (look_until(next)) {
 		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
 		/* either we see `ending`, or mw_dumper_end sees `busy` */
 		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST)) {

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/own_thread.h"
 #include "shared/sys/clock.h"
+#include "shared/sys/libc.h"
 #include "shared/sys/ranks.h"
 #include "shared/sys/sys.h"
 #include "load_sibling.h"
@@ -80,10 +82,22 @@ static bool maintenance_until(uint64_t until)
 	return true;
 }
 
+/* Those that the parent's threads of ours held when this process was forked past the handlers. */
+static void free_lost_locks(void)
+{
+	mw_libc_free_linker_locks(mw_own_thread_was);
+	mw_own_threads_free_arenas();
+}
+
 static void before_fork(void)
 {
 	uint64_t until = mw_now_ns() + FORK_WAITS_S * UINT64_C(1000000000);
 
+	/* this process was forked past these handlers: threads that they would wait for don't exist in it */
+	if (mw_fork_missed()) {
+		free_lost_locks();
+		until = 0;
+	}
 	forking = mw_sys_getpid();
 	mw_ranks_aside();
 	mw_server_before_fork(until);
@@ -142,7 +156,7 @@ static void after_fork_child(void)
 			mw_reading_unlock();
 		mw_reading_after_fork(had.reading);
 		mw_maintenance_after_fork(had.maintenance);
-		mw_growth_from_here(mw_options.socket || mw_options.socket_dir || mw_options.listen);
+		mw_growth_from_here(mw_options_need_server(&mw_options));
 	}
 	mw_got_after_fork(1);
 	mw_recorder_after_fork(1);
@@ -160,6 +174,7 @@ void mw_fork_repair(void)
 {
 	if (!mw_fork_missed())
 		return;
+	free_lost_locks();
 	had.in_reading = 0;
 	had.maintenance = had.reading = had.stacks = false;
 	forking = (pid_t)mw_sys(SYS_getppid, 0, 0, 0, 0, 0);
@@ -217,5 +232,6 @@ MW_EXPORT int forkpty(int *fd, char *name, const struct termios *t, const struct
 bool mw_fork_init(void)
 {
 	make_mark();
+	mw_libc_find_locks();
 	return pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
 }

@@ -24,7 +24,8 @@ static bool broken; /* see mw_load_sibling_after_fork */
 
 void mw_load_sibling_after_fork(void)
 {
-	broken |= mw_linker()->r_state != RT_CONSISTENT;
+	/* it is still "consistent" while that thread takes its last lock before it changes something */
+	broken |= mw_linker()->r_state != RT_CONSISTENT || mw_libc_linker_is_locked();
 }
 
 /* The launcher's path goes through a folder of libraries, which a process may lose sight of. */

@@ -83,7 +83,7 @@ void mw_threads_decide(void)
 {
 	const struct mw_options *o = &mw_options;
 
-	if (!o->socket && !o->socket_dir && !o->listen && !o->dump_every && !o->trace_path)
+	if (!mw_options_need_server(o) && !o->dump_every && !o->trace_path)
 		return; /* no option asks for a thread */
 	allowed = mw_get(&mw_ruby.how) != MW_RUBY_NONE || o->children_all || mw_named();
 }

@@ -21,7 +21,7 @@
 /* True in that program, or one that it exec'ed. Allocates nothing, keeps errno. At load only. */
 bool mw_named(void);
 
-/* Once at load, after the options and the search for Ruby. Forked children keep the answer. */
+/* At load, after the options and the search for Ruby, and when a server is asked for later. Forked children keep the answer. */
 void mw_threads_decide(void);
 /* After that: may this process have threads of ours? */
 bool mw_may_have_threads(void);

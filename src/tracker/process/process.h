@@ -78,6 +78,9 @@ void mw_server_end(void);
 /* After that: the verdict at the end, for the exit dump. NULL: there is none. */
 const char *mw_server_said(void);
 
+/* api.c: looks for the peak of live memory (tracker/table/peak.h). */
+void mw_look_for_peak(void);
+
 /*
  * dumper.c, the same for the thread of the periodic dumps. start makes it if an
  * option asks for it and Ruby, if there is one, is up. start_child is called after

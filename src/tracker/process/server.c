@@ -48,7 +48,7 @@ static __thread uint32_t before_fork __attribute__((tls_model("initial-exec")));
 
 static bool wanted(void)
 {
-	return mw_options.socket || mw_options.socket_dir || mw_options.listen;
+	return mw_options_need_server(&mw_options);
 }
 
 /*

@@ -73,8 +73,10 @@ bool mw_frame_lacks_text(uint64_t key)
 {
 	uint32_t i;
 	const struct mw_stack_frame *f = living(key, &i);
+	uint64_t kind = key & MW_FRAME_KIND;
 
-	return f && !f->name && (key & MW_FRAME_KIND) != MW_FRAME_NATIVE && key != MW_FRAME_METHOD;
+	return f && !f->name && kind != MW_FRAME_NATIVE && kind != MW_FRAME_LABEL &&
+	       key != MW_FRAME_METHOD;
 }
 
 void mw_frame_name(uint64_t key, const struct mw_frame_text *text)
@@ -104,15 +106,6 @@ static struct text *text_at(uint32_t i)
 	return (struct text *)(void *)(text_chunks[i / TEXT_CHUNK] + i % TEXT_CHUNK);
 }
 
-static uint64_t hash_of(const char *s, size_t n)
-{
-	uint64_t h = n;
-
-	while (n--)
-		h = h * 31 + (unsigned char)*s++;
-	return mw_mix(h);
-}
-
 static uint32_t text_bytes(size_t n)
 {
 	return (uint32_t)((sizeof(struct text) + n + 1 + 7) & ~(size_t)7);
@@ -126,7 +119,7 @@ static uint32_t link_text(uint32_t i)
 		return 8;
 	if (!t->n) /* the rest of this chunk is empty */
 		return (i / TEXT_CHUNK + 1) * TEXT_CHUNK;
-	mw_push(mw_head(&by_text, hash_of(t->bytes, t->n)), &t->next, i);
+	mw_push(mw_head(&by_text, mw_text_hash(t->bytes, t->n)), &t->next, i);
 	return i + text_bytes(t->n);
 }
 
@@ -160,7 +153,7 @@ static uint32_t text_take(const char *s, size_t n)
 	if (!s || !n)
 		return 0;
 	n = n < TEXT_MOST ? n : TEXT_MOST;
-	head = mw_head(&by_text, hash_of(s, n));
+	head = mw_head(&by_text, mw_text_hash(s, n));
 	if (!head)
 		return 0;
 	for (i = *head; i; i = text_at(i)->next)

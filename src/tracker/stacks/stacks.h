@@ -14,6 +14,9 @@
  * Its frame is dead then, and is found no more. A stack found by its hash is compared with the
  * deaths since its last use: if one of its frames died, it isn't this stack.
  *
+ * The label of the thread, if it has one, is a walk's outermost key. So the same frames with another label
+ * are another stack, and callers are shared under each label. The copy (stacks_copy.h) has it apart.
+ *
  * A first stack is no sample: it is taken at a location that has no stack yet, and stands for nothing
  * by itself. It says who called the location as long as no sample does.
  *
@@ -48,6 +51,7 @@ enum {
 #define MW_FRAME_RUBY ((uint64_t)1 << 56)   /* | a pc in Ruby's instructions */
 #define MW_FRAME_METHOD ((uint64_t)2 << 56) /* | a hash of a C function and its name; 0: not known */
 #define MW_FRAME_NATIVE ((uint64_t)3 << 56) /* | a return address */
+#define MW_FRAME_LABEL ((uint64_t)4 << 56) /* | the thread's label: outermost, and no frame to readers */
 #define MW_FRAME_KIND ((uint64_t)0xff << 56)
 
 struct mw_walk {
@@ -59,6 +63,16 @@ static inline void mw_walk_add(struct mw_walk *w, uint64_t key)
 {
 	if (w->n < MW_WALK_MOST)
 		w->key[w->n++] = key;
+}
+
+/* Ends the walk with the thread's label (tracker/table/labels.h), if it has one: even if there is no room for more. */
+static inline void mw_walk_label(struct mw_walk *w, uint32_t label)
+{
+	if (!label)
+		return;
+	if (w->n == MW_WALK_MOST)
+		w->n--;
+	mw_walk_add(w, MW_FRAME_LABEL | label);
 }
 
 /* Ruby's names for a frame. Bytes, not NUL-terminated; NULL: nothing is known. */

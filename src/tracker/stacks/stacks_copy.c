@@ -15,6 +15,7 @@
 #include "tracker/table/callsite.h"
 #include "tracker/table/closes.h"
 #include "tracker/table/exported.h"
+#include "tracker/table/labels.h"
 #include "stack_frames.h"
 #include "stacks_read.h"
 #include "tracker/table/symtab.h"
@@ -124,6 +125,11 @@ static uint32_t depth_of(uint32_t node)
 	return n;
 }
 
+static bool is_label(const struct mw_stack_frame *f)
+{
+	return (f->key & MW_FRAME_KIND) == MW_FRAME_LABEL;
+}
+
 /* Counts what there is, and some more. With the lock. */
 static void count(size_t n[4])
 {
@@ -139,7 +145,7 @@ static void count(size_t n[4])
 		const struct mw_stack_frame *f = mw_frame_at(i);
 
 		(void)mw_frame_text(f->name, &len);
-		n[TEXTS] += len + 1;
+		n[TEXTS] += len + 1 + (is_label(f) ? MW_LABEL_MOST : 0);
 		(void)mw_frame_text(f->file, &len);
 		n[TEXTS] += len + 1;
 	}
@@ -152,10 +158,8 @@ struct copy {
 	uint32_t born_from, born_to; /* seconds */
 };
 
-static const char *copy_text(struct copy *c, uint32_t text)
+static const char *copy_bytes(struct copy *c, const char *s, size_t n)
 {
-	size_t n;
-	const char *s = mw_frame_text(text, &n);
 	char *to = c->to->texts + c->texts;
 
 	if (!n || c->texts + n + 1 > c->texts_room)
@@ -166,13 +170,28 @@ static const char *copy_text(struct copy *c, uint32_t text)
 	return to;
 }
 
+static const char *copy_text(struct copy *c, uint32_t text)
+{
+	size_t n;
+	const char *s = mw_frame_text(text, &n);
+
+	return copy_bytes(c, s, n);
+}
+
+static const char *copy_label(struct copy *c, const struct mw_stack_frame *f)
+{
+	const char *s = mw_label_text((uint32_t)(f->key & ~MW_FRAME_KIND));
+
+	return copy_bytes(c, s, strlen(s));
+}
+
 static void copy_frame(struct copy *c, uint32_t i)
 {
 	const struct mw_stack_frame *f = mw_frame_at(i);
 	struct mw_stacked_frame *to = &c->to->frames[i];
 	uint64_t kind = f->key & MW_FRAME_KIND;
 
-	*to = (struct mw_stacked_frame){ .name = copy_text(c, f->name),
+	*to = (struct mw_stacked_frame){ .name = is_label(f) ? copy_label(c, f) : copy_text(c, f->name),
 					 .file = copy_text(c, f->file),
 					 .line = f->line,
 					 .address = kind == MW_FRAME_NATIVE ? f->key & ~MW_FRAME_KIND : 0,
@@ -206,6 +225,11 @@ static void copy_stack(struct copy *c, uint32_t i)
 		if (frame >= to->n_frames) { /* it came after the frames were copied: none has */
 			to->n_chain = v->first;
 			return;
+		}
+		if (is_label(mw_frame_at(frame))) { /* the outermost one */
+			v->label = frame;
+			v->depth--;
+			break;
 		}
 		to->chain[to->n_chain++] = frame;
 	}

@@ -3,6 +3,7 @@
 #include "fork_baseline.h"
 #include "objects.h"
 #include "overruns.h"
+#include "peak.h"
 #include "snapshot.h"
 
 /* Sums at the last reset, or when the tenant changed; live bytes for growth. */
@@ -74,6 +75,7 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 		mw_life_max_raise(into, mw_epoch(), s->life_max);
 	*b.c = s->c;
 	*b.live = 0;
+	mw_peak_fold(id, into);
 	return true;
 }
 
@@ -84,6 +86,7 @@ static void rebase(enum rebase from)
 	struct mw_sum *sums;
 	uint32_t end, id;
 
+	mw_peak_forget(from != FROM_ZERO);
 	sums = mw_sums(&end);
 	if (!sums)
 		return;
@@ -117,7 +120,7 @@ void mw_reset(void)
 	mw_epoch_next();
 	__atomic_store_n(&mw_epoch_reset, mw_epoch(), __ATOMIC_RELEASE);
 	/* a call that compares with an old maximum counts before the reset, too */
-	(void)mw_calls_left();
+	(void)mw_calls_left(MW_CALLS_MS);
 	rebase(FROM_ZERO);
 	resetting = false;
 	mw_rebasing_unlock();
@@ -166,11 +169,15 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	/* a writer may be between two counters: the difference may be negative, and shows as 0 */
 	r->live += live > 0 ? (uint64_t)live : 0;
 	r->live_bytes += bytes > 0 ? (uint64_t)bytes : 0;
+	r->peak_bytes += mw_peak_at(id);
 	r->live_samples += s->samples;
 	r->live_variance += s->variance;
 	if (o) {
 		r->overruns += __atomic_load_n(&o->count, __ATOMIC_ACQUIRE);
 		r->overrun_size = mw_get(&o->last_size);
+		r->wrong_sizes += __atomic_load_n(&o->wrong_sizes, __ATOMIC_ACQUIRE);
+		r->asked_size = mw_get(&o->asked);
+		r->given_size = mw_get(&o->given);
 	}
-	return mw_objects_add(r, id) || r->allocations || r->frees || r->live || r->overruns;
+	return mw_objects_add(r, id) || r->allocations || r->frees || r->live || r->peak_bytes || o;
 }

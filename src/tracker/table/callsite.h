@@ -235,10 +235,14 @@ void mw_callsite_unlink(uint32_t id); /* takes it out of the table */
 uint32_t mw_callsite_relink(uint32_t id); /* puts it back; or returns the id that took its place */
 void mw_callsite_release(uint32_t id); /* drops its texts; id is free */
 /*
- * retire.c: waits until no call that began before is still inside, 50 ms at most. False: some
- * call still is, or the system has no membarrier(2). Not for the app's allocator calls.
+ * retire.c: waits until no call that began before is still inside, `ms` at most; MW_CALLS_MS is
+ * enough, unless the machine is very busy. False: some call still is, or the system has no membarrier(2).
+ * Not for the app's allocator calls.
  */
-bool mw_calls_left(void);
+bool mw_calls_left(long ms);
+enum { MW_CALLS_MS = 50 };
+/* The same for calls of threads with a shard: those that may go on by a permit. */
+bool mw_permits_left(long ms);
 /*
  * retire.c; under mw_maintenance. mw_retire_begin begins a sweep, unless one is under way; if
  * !now, the sweep only looks, and retires nothing. mw_retire_step: true after the last step.

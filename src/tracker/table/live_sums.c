@@ -4,14 +4,6 @@
 
 _Static_assert(sizeof(struct mw_live_sum) <= sizeof(struct mw_sum), "they take the sums' memory");
 
-static uint64_t live(const struct mw_sum *s)
-{
-	int64_t bytes = (int64_t)(s->c.bytes - s->c.freed);
-
-	/* a writer may be between two counters: the difference may be negative, and shows as 0 */
-	return bytes > 0 ? (uint64_t)bytes : 0;
-}
-
 /*
  * The sums are turned into live bytes where they are. A result is smaller than a sum, and the sums
  * before it have been read.
@@ -31,7 +23,7 @@ bool mw_live_sums_take(struct mw_live_sums *out)
 	}
 	/* a retired tenant had as many bytes freed as allocated: what is left is the present one's */
 	for (uint32_t id = 1; id < end; id++)
-		sums[id].c.bytes = live(&sums[id]);
+		sums[id].c.bytes = mw_sum_live(&sums[id]);
 	for (uint32_t id = 1; id < end; id++) {
 		uint32_t shown = mw_callsite_shown(id);
 

@@ -38,11 +38,26 @@ struct mw_overruns *mw_overruns_add(uint32_t id, uint64_t size)
 	return o;
 }
 
+struct mw_overruns *mw_wrong_sizes_add(uint32_t id, uint64_t asked, uint64_t given)
+{
+	struct mw_overruns *o = entry(id);
+
+	if (!o)
+		return NULL;
+	mw_set(&o->asked, asked);
+	mw_set(&o->given, given);
+	__atomic_fetch_add(&o->wrong_sizes, 1, __ATOMIC_RELEASE);
+	return o;
+}
+
 const struct mw_overruns *mw_overruns_at(uint32_t id)
 {
 	const struct mw_overruns *chunk = __atomic_load_n(&chunks[id / CHUNK], __ATOMIC_ACQUIRE);
 
-	if (!chunk || !__atomic_load_n(&chunk[id % CHUNK].count, __ATOMIC_ACQUIRE))
-		return NULL;
-	return &chunk[id % CHUNK];
+	const struct mw_overruns *o = chunk ? &chunk[id % CHUNK] : NULL;
+
+	return o && (__atomic_load_n(&o->count, __ATOMIC_ACQUIRE) ||
+		     __atomic_load_n(&o->wrong_sizes, __ATOMIC_ACQUIRE)) ?
+		       o :
+		       NULL;
 }

@@ -24,7 +24,7 @@ struct text {
 	size_t n;
 };
 
-static uint32_t text_hash(const char *text, size_t n)
+uint32_t mw_text_hash(const char *text, size_t n)
 {
 	return (uint32_t)XXH3_64bits(text, n);
 }
@@ -55,14 +55,14 @@ struct mw_path *mw_path_known(const char *text, size_t n)
 	struct text key = { text, n };
 	struct cds_lfht_iter it;
 
-	cds_lfht_lookup(paths, text_hash(text, n), path_match, &key, &it);
+	cds_lfht_lookup(paths, mw_text_hash(text, n), path_match, &key, &it);
 	return it.node ? caa_container_of(it.node, struct mw_path, node) : NULL;
 }
 
 struct mw_path *mw_path_take(const char *text, size_t n)
 {
 	struct text key = { text, n };
-	uint32_t hash = text_hash(text, n);
+	uint32_t hash = mw_text_hash(text, n);
 	struct cds_lfht_node *found;
 	struct cds_lfht_iter it;
 	struct mw_path *p = NULL, *mine = NULL;

@@ -24,6 +24,9 @@ struct mw_path {
 	char text[]; /* NUL-terminated */
 };
 
+/* Of n bytes, for each table of texts. */
+uint32_t mw_text_hash(const char *text, size_t n);
+
 /* Once, at load. False: no memory; it may also abort(), see mw_memory_is_there. */
 bool mw_paths_init(void);
 

@@ -35,7 +35,6 @@
 #include "objects.h"
 
 enum {
-	WAIT_MS = 50,         /* a reset's wait for calls under way */
 	PATIENCE_MS = 1000,   /* a sweep's, for threads and readers */
 	SEEN_MS = 5,          /* until a store is certainly seen: processors take far less than one */
 	STEP = MW_CS_CHUNK,   /* locations in a step that looks at them */
@@ -73,29 +72,44 @@ static long ms_now(void)
 }
 
 /* From number *i on: true if no shard but the caller's is inside; else *i is the first that is. */
-static bool none_inside(uint32_t *i)
+static bool no_shard_inside(uint32_t *i)
 {
 	const struct mw_shard *t;
 
 	for (uint32_t next = *i; (t = mw_shard_next(&next)) != NULL; *i = next)
 		if (t != mw_self && __atomic_load_n(&t->permit, __ATOMIC_ACQUIRE) == MW_PERMIT_BUSY)
 			return false;
-	return !mw_late_any();
+	return true;
 }
 
-bool mw_calls_left(void)
+static bool none_inside(uint32_t *i)
 {
-	long until = ms_now() + WAIT_MS;
+	return no_shard_inside(i) && !mw_late_any();
+}
+
+static bool left(bool (*inside)(uint32_t *i), long ms)
+{
+	long until = ms_now() + ms;
 	uint32_t i = 0;
 
 	if (!barrier())
 		return false;
-	while (!none_inside(&i)) {
+	while (!inside(&i)) {
 		if (ms_now() > until)
 			return false;
 		sched_yield();
 	}
 	return true;
+}
+
+bool mw_calls_left(long ms)
+{
+	return left(none_inside, ms);
+}
+
+bool mw_permits_left(long ms)
+{
+	return left(no_shard_inside, ms);
 }
 
 static bool idle(uint32_t id, const struct mw_sum *s)
@@ -105,7 +119,7 @@ static bool idle(uint32_t id, const struct mw_sum *s)
 
 	return (kind == MW_CS_RUBY || kind == MW_CS_NATIVE || kind == MW_CS_PENDING) &&
 	       s->c.allocs == s->c.frees && mw_get(&c->seen) == (uint32_t)s->c.allocs &&
-	       !mw_overruns_at(id) && /* its overruns are shown for ever */
+	       !mw_overruns_at(id) && /* its faults are shown for ever */
 	       !mw_objects_held(id) && /* objects that were made there live */
 	       !mw_mappings_of(id); /* the memory map shows it */
 }

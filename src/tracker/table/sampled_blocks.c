@@ -115,16 +115,14 @@ bool mw_sampled_find(const void *p, struct mw_sampled_block *b)
 uint32_t mw_sampled_take(const void *p)
 {
 	struct entry *e = find(p);
-	uint32_t count;
+	uint64_t value = e ? __atomic_exchange_n(&e->value, 0, __ATOMIC_ACQ_REL) : 0;
 
-	if (!e)
+	if (!value) /* or another thread has taken it */
 		return 0;
-	count = block_in(e).count;
-	mw_set(&e->value, 0);
 	__atomic_store_n(&e->block, 0, __ATOMIC_RELEASE);
 	mw_add(&live, (uint32_t)-1);
 	mw_noticed_remove(p);
-	return count;
+	return (uint32_t)(value >> 32);
 }
 
 uint32_t mw_sampled_live(void)

@@ -8,9 +8,9 @@
  * A hash of addresses in buckets of a cache line; a block may be in either of two. A full pair sends the block to the
  * next set, twice as large. Sets are made on demand, and stay.
  *
- * A writer owns its entry: the allocating thread, then the one that frees the block. The address goes in first (by
- * compare-and-swap) and out last. Readers see an entry whose ref is 0 as none. Any thread, also in a signal handler. No
- * locks.
+ * A writer owns its entry: the allocating thread, then the one that frees the block, or that takes it out first. The
+ * address goes in first (by compare-and-swap) and out last. Readers see an entry whose ref is 0 as none. Any thread, also
+ * in a signal handler. No locks.
  */
 #pragma once
 

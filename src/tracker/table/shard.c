@@ -380,9 +380,11 @@ void mw_count_free(struct mw_shard *t, uint32_t id, uint64_t bytes, uint32_t lif
 	struct mw_slot *s = mw_slot(t, id);
 
 	mw_assert(id && id < mw_callsites_end());
-	mw_shard_renew(t); /* a new maximum belongs to the present epoch */
 	life = life_of(life);
-	if (s->id != id)
+	/* a new maximum belongs to the present epoch; only start.c takes its permit up (forget.c) */
+	if (mw_unlikely(!mw_permit_is(t->known, &mw_permit)))
+		s = NULL;
+	else if (s->id != id)
 		s = mw_slot_claim(t, id);
 	if (s) {
 		if (life > s->life_max) /* release: mw_sum_slot then checks t's epoch */

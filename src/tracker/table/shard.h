@@ -134,6 +134,7 @@ struct mw_shard {
 	uint32_t known; /* the mw_permit that the thread saw last; release: after the maxima */
 	uint32_t quiet; /* depth */
 	bool hushed; /* quiet in addition to that depth. Own thread */
+	uint16_t label; /* labels.h; 0: none. Own thread */
 	struct mw_shard_entry *entry; /* its own in shards.c */
 	struct mw_lane lane;
 	uint32_t first_epochs[MW_FEW_CALLERS]; /* epoch of each entry's page of code */

@@ -230,7 +230,7 @@ static struct mw_shard_entry *begin(void)
 	t->to_check = e->check_every;
 	mw_set(&t->caller_mask, (MW_FEW_CALLERS - 1) * MW_ENTRY);
 	mw_set(&t->slots_from, -MW_FEW_SLOTS * MW_ENTRY);
-	mw_set(&t->known, mw_get(&mw_permit));
+	mw_set(&t->known, MW_PERMIT_EPOCH); /* an old one: begin_thread takes the present one up, if it may */
 	mw_set(&t->permit, t->known);
 	__atomic_store_n(&e->status, LIVE, __ATOMIC_RELEASE);
 	return e;
@@ -256,6 +256,7 @@ void mw_shard_release(struct mw_shard *t)
 	mw_assert(t->entry->shard == t);
 	mw_set(&t->quiet, 0);
 	t->hushed = false;
+	t->label = 0;
 	mw_set(&t->permit, t->known);
 	entry_leave(t->entry, FREE, &kept);
 }

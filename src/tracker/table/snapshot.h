@@ -27,6 +27,9 @@ struct mw_sum {
 	uint64_t variance; /* of live bytes for that reason, in KiB squared */
 };
 
+/* Bytes live now. A writer may be between two counters: the difference may be negative, and shows as 0. */
+uint64_t mw_sum_live(const struct mw_sum *);
+
 /* Adds what sampled blocks make uncertain to the sums of the ids from `from` to before `to`. */
 void mw_sum_sampled(struct mw_sum *sums, uint32_t from, uint32_t to);
 

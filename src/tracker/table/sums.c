@@ -5,6 +5,13 @@
 #include "sampled_blocks.h"
 #include "snapshot.h"
 
+uint64_t mw_sum_live(const struct mw_sum *s)
+{
+	int64_t bytes = (int64_t)(s->c.bytes - s->c.freed);
+
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
 /* max: with its epoch */
 static void add_max(struct mw_sum *sum, uint64_t max, const struct mw_callsite *c)
 {

@@ -6,45 +6,18 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
+#include "debug_file.h"
 #include "tracker/base/arena.h"
 #include "shared/sys/maps.h"
 #include "shared/sys/sys.h"
 
 enum {
-	SECTIONS_MOST = 4096,
 	SEGMENTS_MOST = 32,
-	TABLE_MOST = 64 << 20, /* bytes, of symbols or of names */
 	COMPARED = 256, /* bytes of a function */
 	PAGE = 4096,    /* pages are no smaller */
 	PATH_MOST = 4096
 };
-
-static bool read_at(int fd, void *to, size_t n, uint64_t offset)
-{
-	for (size_t done = 0; done < n;) {
-		long got = mw_sys(SYS_pread64, fd, mw_sys_ptr((char *)to + done), (long)(n - done),
-				  (long)(offset + done), 0);
-
-		if (got <= 0) /* an interrupted one isn't tried again: a name less */
-			return false;
-		done += (size_t)got;
-	}
-	return true;
-}
-
-/* A copy of a part of the file; NULL: it isn't there, or no memory. */
-static char *take(int fd, uint64_t offset, uint64_t size)
-{
-	char *p = size && size <= TABLE_MOST ? mw_arena_lend(size) : NULL;
-
-	if (p && !read_at(fd, p, size, offset)) {
-		mw_arena_return(p, size);
-		return NULL;
-	}
-	return p;
-}
 
 static void take_codes(struct mw_symtab *t, int fd, const ElfW(Ehdr) * e)
 {
@@ -52,7 +25,7 @@ static void take_codes(struct mw_symtab *t, int fd, const ElfW(Ehdr) * e)
 	int n = 0;
 
 	for (int i = 0; i < e->e_phnum && i < SEGMENTS_MOST && n < MW_SYMTAB_CODES; i++) {
-		if (!read_at(fd, &p, sizeof(p), e->e_phoff + (uint64_t)i * sizeof(p)))
+		if (!mw_elf_read(fd, &p, sizeof(p), e->e_phoff + (uint64_t)i * sizeof(p)))
 			return;
 		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X))
 			continue;
@@ -62,19 +35,53 @@ static void take_codes(struct mw_symtab *t, int fd, const ElfW(Ehdr) * e)
 	}
 }
 
-static void take_tables(struct mw_symtab *t, int fd, const ElfW(Shdr) * s, uint32_t n)
+static void take_of(struct mw_symtab *t, int fd, const ElfW(Shdr) * s, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (s[i].sh_type != SHT_SYMTAB || s[i].sh_link >= n)
 			continue;
 		t->symbols_size = s[i].sh_size;
 		t->names_size = s[s[i].sh_link].sh_size;
-		t->symbols = take(fd, s[i].sh_offset, t->symbols_size);
-		t->names = t->symbols ? take(fd, s[s[i].sh_link].sh_offset, t->names_size) : NULL;
+		t->symbols = mw_elf_take(fd, s[i].sh_offset, t->symbols_size);
+		t->names = t->symbols ? mw_elf_take(fd, s[s[i].sh_link].sh_offset, t->names_size) : NULL;
 		if (t->names)
 			t->names[t->names_size - 1] = '\0';
 		return;
 	}
+}
+
+static void take_tables(struct mw_symtab *t, int fd, const ElfW(Ehdr) * e)
+{
+	size_t size;
+	const ElfW(Shdr) *sections = mw_elf_sections(fd, e, &size);
+
+	if (!sections)
+		return;
+	take_of(t, fd, sections, e->e_shnum);
+	mw_arena_return((void *)(uintptr_t)sections, size);
+}
+
+static void drop_tables(struct mw_symtab *t)
+{
+	if (t->symbols)
+		mw_arena_return(t->symbols, t->symbols_size);
+	if (t->names)
+		mw_arena_return(t->names, t->names_size);
+	t->symbols = t->names = NULL;
+}
+
+/* Of the separate file, if the file itself is stripped. */
+static void take_separate(struct mw_symtab *t, int fd, const ElfW(Ehdr) * e)
+{
+	int debug = mw_debug_file_open(fd, e);
+	ElfW(Ehdr) head;
+
+	if (debug < 0)
+		return;
+	drop_tables(t);
+	if (mw_elf_head(debug, &head))
+		take_tables(t, debug, &head);
+	mw_sys_close(debug);
 }
 
 static int open_file(const struct link_map *map)
@@ -118,37 +125,20 @@ static bool is_mapped(int fd, const struct link_map *map)
 	return a.same;
 }
 
-static void drop_tables(struct mw_symtab *t)
-{
-	if (t->symbols)
-		mw_arena_return(t->symbols, t->symbols_size);
-	if (t->names)
-		mw_arena_return(t->names, t->names_size);
-	t->symbols = t->names = NULL;
-}
-
 static void load(struct mw_symtab *t, const struct link_map *map)
 {
 	int fd = open_file(map);
 	ElfW(Ehdr) e;
-	char *sections;
-	size_t size;
 
 	t->of = map;
 	t->base = map->l_addr;
 	t->dynamic = map->l_ld;
 	if (fd < 0)
 		return;
-	if (read_at(fd, &e, sizeof(e), 0) && !memcmp(e.e_ident, ELFMAG, SELFMAG) &&
-	    e.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
-	    e.e_shentsize == sizeof(ElfW(Shdr)) && e.e_phentsize == sizeof(ElfW(Phdr)) &&
-	    e.e_shnum <= SECTIONS_MOST) {
-		size = e.e_shnum * sizeof(ElfW(Shdr));
-		sections = take(fd, e.e_shoff, size);
-		if (sections) {
-			take_tables(t, fd, (const ElfW(Shdr) *)(void *)sections, e.e_shnum);
-			mw_arena_return(sections, size);
-		}
+	if (mw_elf_head(fd, &e)) {
+		take_tables(t, fd, &e);
+		if (!t->names)
+			take_separate(t, fd, &e);
 		take_codes(t, fd, &e);
 	}
 	if (t->names && *map->l_name && !is_mapped(fd, map))
@@ -194,7 +184,7 @@ static bool is_same(const struct mw_symtab *t, const struct link_map *map, const
 		if (fd < 0)
 			return false;
 		same = mw_sys_reads(from & ~(uintptr_t)3) &&
-		       read_at(fd, code, end - from, t->codes[i].offset + (at - t->codes[i].from)) &&
+		       mw_elf_read(fd, code, end - from, t->codes[i].offset + (at - t->codes[i].from)) &&
 		       !memcmp(code, (const void *)(uintptr_t)from, end - from);
 		mw_sys_close(fd);
 		break;

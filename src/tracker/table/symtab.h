@@ -3,7 +3,8 @@
  * symtab.h - names of functions that a library doesn't export, by its file's own table of symbols.
  *
  * The dynamic linker knows exported functions only. A file that isn't stripped has a table of all
- * (.symtab), which isn't mapped. It is read when such a name is needed. Another file may have taken the
+ * (.symtab), which isn't mapped. Of a stripped one a separate file may have it (debug_file.h). It is read when such a
+ * name is needed, by our own threads or by those that ask for stacks, never in an allocation. Another file may have taken the
  * library's path by then: the kernel tells. A file that was overwritten in place must have the code that is mapped.
  */
 #pragma once

@@ -118,12 +118,19 @@ MW_INLINE void *mw_admit_new(void *p, size_t n, uintptr_t caller)
 	return mw_admit_other(in, p, n, caller, known);
 }
 
-/* The same for any n and any block; t is the thread's, which may go on. op, extra: of the event. */
+/* shared.c: the thread may no longer go on as it could when p was asked for. Returns p. */
+void *mw_admit_again(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra);
+
+/* The same for any n and any block; t is the thread's, which could go on. op, extra: of the event. */
 static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t caller, uint32_t op,
 			     uint64_t extra)
 {
 	struct mw_guard in = mw_enter(t);
 
+	if (mw_unlikely(!mw_permit_is(t->known, &mw_permit))) {
+		mw_leave(in);
+		return mw_admit_again(p, n, caller, op, extra);
+	}
 	return n < MW_SIZE_HUGE ? mw_admit_cold(in, p, n, caller, op, extra) :
 				  mw_admit_shared_counts(in, p, n, caller, op, extra);
 }

@@ -3,6 +3,7 @@
 #include "admit.h"
 #include "dismiss.h"
 #include "sample.h"
+#include "tracker/table/peak.h"
 #include "tracker/table/sampled_blocks.h"
 #include "tracker/stacks/stacks.h"
 
@@ -23,10 +24,21 @@ static void *admit_unseen(struct mw_guard in, void *p, size_t n)
 	return p;
 }
 
+static __attribute__((noinline)) void look_for_peak(void)
+{
+	mw_quiet_enter();
+	mw_peak_look_watched();
+	mw_quiet_leave();
+}
+
 void *mw_admit_step(struct mw_guard in, void *p)
 {
+	uint64_t most = MW_STEP + mw_usable(p);
+
 	mw_sample_step(in.t, p);
 	mw_leave(in);
+	if (mw_unlikely(mw_get(&mw_peak_watched)) && mw_peak_due(most))
+		look_for_peak();
 	return p;
 }
 
@@ -105,13 +117,12 @@ void mw_unflag(const void *p, const struct mw_dismissed *d)
 void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismissed *d)
 {
 	uint32_t id = (uint32_t)d->where & MW_CS_MASK, life = mw_generation(t) - d->generation;
-	uint32_t count = d->where & MW_CODE ? mw_sampled_take(p) : 0;
 	uint64_t size = mw_size_decode(d->size);
 
 	if (mw_unlikely(d->overrun)) /* first, while the live block keeps the location's id */
 		mw_overrun_note(id, size);
-	if (mw_unlikely(count))
-		mw_shared_free(id, size * count, count, life);
+	if (mw_unlikely(d->count))
+		mw_shared_free(id, size * d->count, d->count, life);
 	else
 		mw_count_free(t, id, size, life);
 	mw_unflag(p, d);

@@ -7,6 +7,7 @@
 #include "tracker/real/classes.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
+#include "tracker/table/sampled_blocks.h"
 #include "tracker/table/shard.h"
 #include "tracker/table/tail.h"
 #include "track.h"
@@ -17,31 +18,45 @@ struct mw_dismissed {
 	uint32_t ref;
 	bool overrun; /* the app wrote past the block's end: noted if the block dies */
 	uint32_t size, generation;
+	uint32_t count; /* of a sample: blocks that it stood for (sampled_blocks.h); else 0 */
 	uint64_t where;
 };
 
-/* Fills in *d from d->record and d->ref, and hides that record from readers. */
-MW_INLINE void mw_hide_record(struct mw_dismissed *d)
+/* Its record is hidden. A sample leaves its set before p is freed: then p may be another thread's sample. */
+MW_INLINE void mw_hide_sample(const void *p, struct mw_dismissed *d)
+{
+	d->count = mw_unlikely(d->where & MW_CODE) ? mw_sampled_take(p) : 0;
+}
+
+/* Fills in *d from d->record and d->ref, and hides that record of p's from readers. */
+MW_INLINE void mw_hide_record(const void *p, struct mw_dismissed *d)
 {
 	d->where = mw_get(&d->record->where);
 	d->size = mw_get(&d->record->size);
 	d->generation = mw_get(&d->record->generation);
 	mw_record_free(d->record, d->ref);
+	mw_hide_sample(p, d);
 }
 
-/* Finds p's record by its tail or without (overrun.h); hides it from readers. False: none. */
+/*
+ * Finds p's record by its tail or without (overrun.h); hides it from readers. False: it has none. The thread is busy, or
+ * between mw_late_enter and mw_late_leave: so either forget.c waits for it, or it sees mw_life. Then both hide by
+ * mw_hide_once.
+ */
 MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 {
 	struct mw_class_guess g;
 	size_t usable;
 
+	if (mw_unlikely(!mw_is_on()))
+		return mw_hide_changing(p, d);
 	d->overrun = false;
 	if (mw_class_plain && mw_class_guess(p, &g)) {
 		d->ref = mw_tail_read_at(p, g.tail);
 		d->record = mw_record_guess(d->ref);
 		if (mw_likely(mw_record_is(mw_record_guess_where(d->record), p) &&
 			      mw_tail_checks_at(p, g.tail) && mw_class_agrees(&g, d->record->size))) {
-			mw_hide_record(d);
+			mw_hide_record(p, d);
 			return true;
 		}
 	}
@@ -50,13 +65,15 @@ MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 	d->record = mw_record_guess(d->ref);
 	if (mw_unlikely(!mw_tail_checks(p, usable) || !mw_record_is(mw_record_guess_where(d->record), p)))
 		return mw_hide_stray(p, usable, d);
-	mw_hide_record(d);
+	mw_hide_record(p, d);
 	return true;
 }
 
-/* The block lives on after all. */
-MW_INLINE void mw_unhide(const struct mw_dismissed *d)
+/* The block lives on after all. A sample for which there is no memory stands for itself then. */
+MW_INLINE void mw_unhide(const void *p, const struct mw_dismissed *d)
 {
+	if (mw_unlikely(d->count))
+		(void)mw_sampled_put(p, (struct mw_sampled_block){ d->ref, d->count });
 	__atomic_store_n(&d->record->where, d->where, __ATOMIC_RELEASE);
 }
 
@@ -122,11 +139,12 @@ struct mw_gone {
 
 /*
  * As mw_dismiss, if everything is at hand. tail: where p's tail is; guess: where that is from,
- * or NULL if it is known; mode: enum mw_mode, as the caller found it. t is busy. False: nothing has
- * changed. It reads the record plainly: no other thread writes it while the block is live.
+ * or NULL if it is known; given: the size that the app says it has, if it is `told` one; mode: enum
+ * mw_mode, as the caller found it. t is busy. False: nothing has changed. It reads the record plainly: no other
+ * thread writes it while the block is live.
  */
-MW_INLINE bool mw_dismiss_of(struct mw_shard *t, void *p, size_t tail,
-			     const struct mw_class_guess *guess, uint32_t mode, struct mw_gone *gone)
+MW_INLINE bool mw_dismiss_sized(struct mw_shard *t, void *p, size_t tail, const struct mw_class_guess *guess,
+				bool told, size_t given, uint32_t mode, struct mw_gone *gone)
 {
 	uintptr_t ref = mw_tail_read_at(p, tail); /* as wide as the address that it is added to */
 	struct mw_record *r = mw_record_guess(ref);
@@ -137,6 +155,8 @@ MW_INLINE bool mw_dismiss_of(struct mw_shard *t, void *p, size_t tail,
 		return false;
 	if (guess && mw_unlikely(!mw_class_agrees(guess, r->size)))
 		return false;
+	if (told && mw_unlikely(given != r->size))
+		return false;
 	if (mw_unlikely(!mw_count_free_if(t, (uint32_t)id, r->size,
 					  mw_generation_in_mode(t, mode) - r->generation, mode)))
 		return false;
@@ -145,6 +165,12 @@ MW_INLINE bool mw_dismiss_of(struct mw_shard *t, void *p, size_t tail,
 		mw_dismiss_ahead(r);
 	mw_spare_push(t, r, (uint32_t)ref);
 	return true;
+}
+
+MW_INLINE bool mw_dismiss_of(struct mw_shard *t, void *p, size_t tail,
+			     const struct mw_class_guess *guess, uint32_t mode, struct mw_gone *gone)
+{
+	return mw_dismiss_sized(t, p, tail, guess, false, 0, mode, gone);
 }
 
 MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,

@@ -15,6 +15,7 @@ enum {
 	BUFFERS = 256,
 	BUFFERS_LEAST = 16,
 	WAIT_MS = 50,
+	END_MS = 1000, /* for calls under way */
 	SPINS = 1000
 };
 
@@ -335,9 +336,8 @@ bool mw_events_end(void)
 	mw_set(&mw_events_on, false);
 	mw_permit_record(false);
 	mw_mode_choose();
-	for (int i = 0; i < 20; i++) /* of 50 ms */
-		if (mw_calls_left())
-			return true;
+	if (mw_calls_left(END_MS))
+		return true;
 	stuck = true;
 	return false;
 }

@@ -2,9 +2,11 @@
 /*
  * forget.c - see forget.h.
  *
- * Only a block's own thread touches its record, when it frees the block. So this waits until no thread
- * is inside the tracker, and lets none in: mw_life isn't MW_ON meanwhile, and each thread's permit is
- * an old one.
+ * Only a block's own thread touches its record, when it frees the block: it needs no care. So this waits until no thread
+ * is inside the tracker, and lets none in by a permit: mw_life isn't MW_ON meanwhile, and each thread's permit is an old
+ * one. Only start.c takes a new one up, in a thread that is busy and then asks for mw_life. So does a thread without a
+ * permit: shared.c, mw_hide. It makes no record then, and hides its block's by compare-and-swap, as `each` does: whoever
+ * hides a record counts it, and gives it back.
  */
 #include "forget.h"
 
@@ -15,14 +17,16 @@
 #include "tracker/table/snapshot.h"
 #include "tracker/stacks/stacks.h"
 
-enum { AT_ONCE = 4096, TRIES = 40 }; /* a try takes 50 ms at most: retire.c */
+enum { AT_ONCE = 4096, ALONE_MS = 2000 };
 
+/* Until every call under way sees mw_life, and none goes on by a permit. */
 static bool alone(void)
 {
-	for (int i = 0; i < TRIES; i++)
-		if (mw_calls_left())
-			return true;
-	return false;
+	/* whoever takes up a permit that is still the present one has left; then no permit is, and nobody takes one up */
+	if (!mw_calls_left(ALONE_MS))
+		return false;
+	mw_epoch_next();
+	return mw_permits_left(ALONE_MS);
 }
 
 /* A part: the thread is busy for a moment only. */
@@ -33,12 +37,13 @@ static void some(struct mw_shard *t, uint32_t from, uint32_t to,
 	mw_shard_renew(t);
 	for (uint32_t i = from; i < to; i++) {
 		struct mw_dismissed d = { .record = mw_record_at(i), .ref = mw_ref(i) };
-		const void *p = (const void *)(mw_record_block(mw_get(&d.record->where)) & ~(uintptr_t)15);
+		const void *p;
 
-		if (!mw_record_is(mw_get(&d.record->where), p))
-			continue;
-		mw_hide_record(&d);
-		each(t, p, &d);
+		d.where = __atomic_load_n(&d.record->where, __ATOMIC_ACQUIRE);
+		d.size = mw_get(&d.record->size);
+		p = (const void *)(mw_record_block(d.where) & ~(uintptr_t)15);
+		if (mw_record_is(d.where, p))
+			each(t, p, &d);
 	}
 }
 
@@ -53,8 +58,7 @@ bool mw_each_alone(void (*each)(struct mw_shard *t, const void *p, struct mw_dis
 	if (!t)
 		return false;
 	mw_rebasing_lock();
-	__atomic_store_n(&mw_life, MW_STARTING, __ATOMIC_SEQ_CST);
-	mw_epoch_next();
+	__atomic_store_n(&mw_life, MW_CHANGING, __ATOMIC_SEQ_CST);
 	is = alone();
 	if (is) {
 		uint32_t end = mw_records_end();
@@ -75,7 +79,8 @@ bool mw_each_alone(void (*each)(struct mw_shard *t, const void *p, struct mw_dis
 
 static void is_gone(struct mw_shard *t, const void *p, struct mw_dismissed *d)
 {
-	mw_count_hidden(t, p, d);
+	if (mw_hide_once(p, d))
+		mw_count_hidden(t, p, d);
 }
 
 bool mw_forget_live(void)

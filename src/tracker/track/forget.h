@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forget.h - all live blocks at once, while no thread is inside the tracker. */
+/* forget.h - all live blocks at once, while no thread goes the fast way. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@ struct mw_dismissed;
 struct mw_shard;
 
 /*
- * Hides the record of each live block, and calls `each` for it, which counts the block as gone or unhides it
- * (dismiss.h). Makes all cached callers stale. Calls of other threads pass through meanwhile, uncounted. `last` is
- * called before they come in again; it may be NULL. In a thread that has its state, in quiet or not; takes
- * mw_rebasing_lock. False: a thread is within the tracker and doesn't get on, and nothing is changed.
+ * Calls `each` for each live block: *d has its record, `where` and size. It may hide the record (mw_hide_once), since the
+ * block may be freed meanwhile. Makes all cached callers stale. Other threads' frees are counted meanwhile, their
+ * allocations aren't. `last` is called before they come in again; it may be NULL. In a thread that has its state, in quiet
+ * or not; takes mw_rebasing_lock. False: a thread is within the tracker and doesn't get on, and nothing is changed.
  */
 bool mw_each_alone(void (*each)(struct mw_shard *t, const void *p, struct mw_dismissed *),
 		   void (*last)(void));

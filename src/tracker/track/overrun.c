@@ -115,8 +115,7 @@ static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t 
 	return false;
 }
 
-/* True if ref leads to a record, and the record is p's. */
-static bool leads(uint32_t ref, const void *p, struct mw_record **r)
+bool mw_ref_leads(uint32_t ref, const void *p, struct mw_record **r)
 {
 	*r = mw_record_guess(ref);
 	return ref && mw_record_is(mw_record_guess_where(*r), p);
@@ -126,20 +125,33 @@ bool mw_tail_leads(const void *p, size_t usable)
 {
 	struct mw_record *r;
 
-	return leads(mw_tail_read(p, usable), p, &r) &&
+	return mw_ref_leads(mw_tail_read(p, usable), p, &r) &&
 	       mw_size_decode(mw_get(&r->size)) + MW_TAIL <= usable;
 }
 
-/* True if p is in the side index: hides its record, or p is not counted (d->ref says). */
+bool mw_hide_once(const void *p, struct mw_dismissed *d)
+{
+	d->where = mw_get(&d->record->where);
+	d->size = mw_get(&d->record->size);
+	d->generation = mw_get(&d->record->generation);
+	do {
+		if (!mw_record_is(d->where, p))
+			return false;
+	} while (!__atomic_compare_exchange_n(&d->record->where, &d->where,
+					      (uint64_t)d->ref << 32 | MW_FREE, true, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED)); /* its code bit may be set just now */
+	mw_hide_sample(p, d);
+	return true;
+}
+
+/* True if p is in the side index; d->ref says if it has a record. */
 static bool beside(const void *p, size_t usable, struct mw_dismissed *d)
 {
 	uint32_t ref = mw_side_index_get(p, usable);
 
-	if (ref < MW_REF_END && !leads(ref, p, &d->record))
+	if (ref < MW_REF_END && !mw_ref_leads(ref, p, &d->record))
 		return false;
 	d->ref = ref;
-	if (ref < MW_REF_END)
-		mw_hide_record(d);
 	return true;
 }
 
@@ -149,7 +161,7 @@ bool mw_tailless(const void *p, size_t usable)
 	uint32_t ref = mw_side_index_get(p, usable);
 	struct mw_record *r;
 
-	if (leads(mw_tail_read(p, usable), p, &r) || (ref < MW_REF_END && leads(ref, p, &r)))
+	if (mw_ref_leads(mw_tail_read(p, usable), p, &r) || (ref < MW_REF_END && mw_ref_leads(ref, p, &r)))
 		return usable - mw_size_decode(mw_get(&r->size)) < MW_TAIL;
 	return ref >= MW_REF_END;
 }
@@ -159,11 +171,10 @@ bool mw_hide_sampled(const void *p, struct mw_dismissed *d)
 	struct mw_sampled_block b;
 
 	d->overrun = false;
-	if (!mw_noticed_has(p) || !mw_sampled_find(p, &b) || !leads(b.ref, p, &d->record))
+	if (!mw_noticed_has(p) || !mw_sampled_find(p, &b) || !mw_ref_leads(b.ref, p, &d->record))
 		return false;
 	d->ref = b.ref;
-	mw_hide_record(d);
-	return true;
+	return mw_hide_once(p, d);
 }
 
 /* The record of a block whose tail was written over; 0: none was found. */
@@ -217,7 +228,7 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 		return false;
 	/* first, since a tail that says "not counted" may be the last block's */
 	if (mw_real_classes && beside(p, usable, d))
-		return d->ref < MW_REF_END;
+		return d->ref < MW_REF_END && mw_hide_once(p, d);
 	if (checks && d->ref == MW_TAIL_NONE)
 		return false;
 	i = find_overrun(p, usable, d->ref, checks);
@@ -227,11 +238,28 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	}
 	d->ref = mw_ref(i);
 	d->record = mw_record_at(i);
-	mw_hide_record(d);
+	if (!mw_hide_once(p, d))
+		return false;
 	/* with less room than it has, the room isn't known (classes.h) */
 	d->overrun = usable >= mw_size_decode(d->size) + MW_TAIL &&
 		     !tail_elsewhere(p, usable, d->ref, mw_size_decode(d->size));
 	return true;
+}
+
+bool mw_hide_changing(const void *p, struct mw_dismissed *d)
+{
+	int life = __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE);
+	size_t usable;
+
+	if (life != MW_CHANGING && life != MW_ON) /* it may be over just now */
+		return false;
+	usable = mw_usable(p);
+	d->overrun = false;
+	d->ref = mw_tail_read(p, usable);
+	d->record = mw_record_guess(d->ref);
+	if (mw_tail_checks(p, usable) && mw_record_is(mw_record_guess_where(d->record), p))
+		return mw_hide_once(p, d);
+	return mw_hide_stray(p, usable, d);
 }
 
 /* --- the line ------------------------------------------------------------------------ */
@@ -266,7 +294,7 @@ static void put_location(struct mw_line *l, uint32_t id)
 	}
 }
 
-static bool tell(uint32_t id, uint64_t size)
+static bool tell(uint32_t id, uint64_t size, const char *what, const uint64_t *number)
 {
 	struct mw_line l = { .n = 0 };
 
@@ -274,23 +302,30 @@ static bool tell(uint32_t id, uint64_t size)
 	mw_line_u64(&l, size, 10);
 	mw_line_text(&l, size == 1 ? " byte from " : " bytes from ");
 	put_location(&l, id);
-	mw_line_text(&l, " was written past its end");
+	mw_line_text(&l, " ");
+	mw_line_text(&l, what);
+	if (number) {
+		mw_line_text(&l, " ");
+		mw_line_u64(&l, *number, 10);
+	}
 	return mw_log_try(&l);
+}
+
+void mw_stray_say(uint32_t *said, uint64_t count, uint32_t id, uint64_t size, const char *what,
+		  const uint64_t *number)
+{
+	if (!mw_get(said) && (count & (count - 1)) == 0 &&
+	    !__atomic_exchange_n(said, 1, __ATOMIC_ACQ_REL) && !tell(id, size, what, number))
+		mw_set(said, 0);
 }
 
 void mw_overrun_note(uint32_t id, uint64_t size)
 {
 	struct mw_overruns *o;
-	uint64_t count;
 
 	id = mw_callsite_real(id);
 	mw_add(&mw_strays.overruns, 1);
 	o = mw_overruns_add(id, size);
-	if (!o || mw_get(&o->said))
-		return;
-	/* a line that can't be written now is tried again at the 2nd, 4th, 8th, ... overrun */
-	count = mw_get(&o->count);
-	if ((count & (count - 1)) == 0 && !__atomic_exchange_n(&o->said, 1, __ATOMIC_ACQ_REL) &&
-	    !tell(id, size))
-		mw_set(&o->said, 0);
+	if (o)
+		mw_stray_say(&o->said, mw_get(&o->count), id, size, "was written past its end", NULL);
 }

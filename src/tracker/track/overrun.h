@@ -24,10 +24,12 @@
 #include <stdint.h>
 
 struct mw_dismissed;
+struct mw_record;
 
 /* Found so far; relaxed adds. For api.c. */
 struct mw_strays {
 	uint64_t overruns, double_frees, unknown_frees;
+	uint64_t wrong_sizes; /* wrong_size.h */
 };
 extern struct mw_strays mw_strays;
 
@@ -38,8 +40,20 @@ extern struct mw_strays mw_strays;
  */
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d);
 
+/* Does the work of mw_hide() while all records change at once (forget.h). False: p has no record, or that isn't so. */
+bool mw_hide_changing(const void *p, struct mw_dismissed *d);
+
+/*
+ * Hides d->record from readers and fills in *d, if the record is p's: for a thread that p isn't the only one to do so.
+ * False: another thread has hidden it. d->ref is set.
+ */
+bool mw_hide_once(const void *p, struct mw_dismissed *d);
+
 /* The same if p is a sample, whose tail doesn't matter (tracker/table/sampled_blocks.h). False: it isn't one. */
 bool mw_hide_sampled(const void *p, struct mw_dismissed *d);
+
+/* True if ref leads to a record, and the record is p's: *r. */
+bool mw_ref_leads(uint32_t ref, const void *p, struct mw_record **r);
 
 /* True if p's tail leads to its record, and lies behind its bytes: not an old one in a sample. usable: its room, at least a tail's. */
 bool mw_tail_leads(const void *p, size_t usable);
@@ -53,3 +67,11 @@ bool mw_tailless(const void *p, size_t usable);
  * between mw_late_enter and mw_late_leave, before the free is counted.
  */
 void mw_overrun_note(uint32_t id, uint64_t size);
+
+/*
+ * Writes "a block of SIZE bytes from LOCATION WHAT", and a number behind it unless that is NULL: once
+ * for each *said. count: how often it has happened; if the line can't be written now, it is tried again
+ * at the 2nd, 4th, 8th, ... time. Called where mw_overrun_note may be.
+ */
+void mw_stray_say(uint32_t *said, uint64_t count, uint32_t id, uint64_t size, const char *what,
+		  const uint64_t *number);

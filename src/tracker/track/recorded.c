@@ -137,7 +137,7 @@ void *mw_realloc_recorded(struct mw_shard *t, void *p, size_t n, uintptr_t calle
 	q = mw_real.realloc(p, mw_padded(n));
 	if (mw_unlikely(!q)) {
 		if (known)
-			mw_unhide(&d);
+			mw_unhide(p, &d);
 		return NULL;
 	}
 	if (known) {

@@ -184,6 +184,13 @@ static void look_at_budget(uint64_t at)
 
 static struct mw_walk walk; /* with the lock: a thread's stack may be small */
 
+static uint32_t label_here(void)
+{
+	const struct mw_shard *t = mw_state();
+
+	return t ? t->label : 0;
+}
+
 uint32_t mw_sample_stack(uint32_t id)
 {
 	uint32_t stack;
@@ -192,6 +199,7 @@ uint32_t mw_sample_stack(uint32_t id)
 		return 0;
 	walk.n = 0;
 	mw_ruby_walk(&walk);
+	mw_walk_label(&walk, label_here());
 	stack = mw_stack_hold(&walk, id);
 	if (stack && mw_stack_lacks_text(stack, &walk))
 		mw_ruby_name_frames();
@@ -215,6 +223,7 @@ static void keep(uint32_t ref, uint32_t id, uint64_t mean)
 	walk.n = 0;
 	mw_native_walk(&walk, mw_ruby_runs());
 	mw_ruby_walk(&walk);
+	mw_walk_label(&walk, label_here());
 	if (mean)
 		(void)mw_code_flag(of.ref);
 	if (!mw_stacks_count(&walk, id, &of))

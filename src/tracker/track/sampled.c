@@ -105,56 +105,71 @@ static uint32_t stands_for(struct mw_shard *t, const struct mw_dismissed *d)
 			     mw_sample_by_chance(t, size, mw_counts_rate());
 }
 
+/* p stands for `count` blocks from now on. False: it has just been freed, or there is no memory. */
+static bool becomes_sample(const void *p, const struct mw_dismissed *d, uint32_t count)
+{
+	uint64_t where = d->where;
+
+	if (!mw_sampled_put(p, (struct mw_sampled_block){ d->ref, count }))
+		return false;
+	while (mw_record_is(where, p))
+		if (__atomic_compare_exchange_n(&d->record->where, &where, where | MW_CODE, true,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			return true;
+	(void)mw_sampled_take(p);
+	return false;
+}
+
 /* The sums stay what they were, about: a block that is dropped was never allocated. */
 static void thin(struct mw_shard *t, const void *p, struct mw_dismissed *d)
 {
-	uint32_t id = (uint32_t)d->where & MW_CS_MASK,
-		 was = mw_sampled_take(p); /* a sample of an earlier time */
-	uint32_t had = was ? was : 1, count = was ? was : stands_for(t, d);
+	uint32_t id = (uint32_t)d->where & MW_CS_MASK, count = 0;
 	uint64_t size = mw_size_decode(d->size);
+	struct mw_sampled_block is;
 
-	if (count) {
-		d->where |= MW_CODE;
-		mw_unhide(d);
-		if (!mw_sampled_put(p, (struct mw_sampled_block){ d->ref, count })) {
-			mw_hide_record(d);
-			count = 0;
-		}
-	}
-	mw_shared_alloc(id, size * count - size * had, (int64_t)count - had);
-	if (count)
+	if (!mw_sampled_find(p, &is))
+		count = stands_for(t, d);
+	else if (is.ref == d->ref) /* a sample of an earlier time */
 		return;
-	mw_unflag(p, d);
-	mw_spare_give(t, d->record, d->ref);
+	if (count && becomes_sample(p, d, count)) {
+		mw_shared_alloc(id, size * count - size, (int64_t)count - 1);
+	} else if (mw_hide_once(p, d)) {
+		mw_shared_alloc(id, -size, -1);
+		mw_unflag(p, d);
+		mw_spare_give(t, d->record, d->ref);
+	}
 }
 
-static void change(bool sampled, const struct mw_least *least)
+static void change_allocations(const struct mw_least *to)
 {
-	mw_set(&mw_sampled, sampled);
-	mw_tails_expect(!sampled);
-	mw_set(&mw_least.malloc, least->malloc);
-	mw_set(&mw_least.calloc, least->calloc);
-	mw_set(&mw_least.realloc, least->realloc);
-	mw_set(&mw_least.free, least->free);
+	mw_set(&mw_least.malloc, to->malloc);
+	mw_set(&mw_least.calloc, to->calloc);
+	mw_set(&mw_least.realloc, to->realloc);
 }
 
+/* No block is counted exactly now: forget.c. */
 static void begin_to_sample(void)
 {
-	mw_set(&mw_unseen, true);
-	mw_set(&mw_tails_old, true);
-	change(true, &none);
+	mw_set(&mw_sampled, true);
+	mw_tails_expect(false);
+	change_allocations(&none);
+	mw_set(&mw_least.free, none.free);
 }
 
 bool mw_counts_sample(uint64_t rate)
 {
-	bool done;
+	bool done, unseen = mw_get(&mw_unseen);
 
 	if (mw_get(&mw_sampled))
 		return true;
 	mw_set(&fixed, rate);
 	notice_boot();
 	with_stacks = mw_sampling_rate() && mw_stacks_lock();
+	mw_set(&mw_tails_old, true);
+	mw_set(&mw_unseen, true); /* a free of a block that was dropped is no second one */
 	done = mw_each_alone(thin, begin_to_sample);
+	if (!done)
+		mw_set(&mw_unseen, unseen);
 	if (with_stacks)
 		mw_stacks_unlock();
 	return done;
@@ -162,6 +177,12 @@ bool mw_counts_sample(uint64_t rate)
 
 void mw_counts_exactly(void)
 {
-	if (mw_get(&mw_sampled))
-		change(false, &exact);
+	if (!mw_get(&mw_sampled))
+		return;
+	/* each thread sees these before there is a block with a record and a tail: it would free it without a look */
+	mw_tails_expect(true);
+	mw_set(&mw_least.free, exact.free);
+	(void)mw_permits_left(MW_CALLS_MS);
+	mw_set(&mw_sampled, false);
+	change_allocations(&exact);
 }

@@ -20,15 +20,18 @@
 #include "dismiss.h"
 #include "shared/sys/sys.h"
 #include "sampled.h"
+#include "tracker/base/own_thread.h"
 #include "tracker/real/own_large.h"
 #include "tracker/table/sampled_blocks.h"
 
-enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
+enum way { PASS, QUIET, SHARED }; /* QUIET: or paused, or all records change */
 
 static enum way way_now(void)
 {
-	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
-		return PASS;
+	int life = __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE);
+
+	if (life != MW_ON)
+		return life == MW_CHANGING ? QUIET : PASS;
 	if (mw_is_quiet() || mw_get(&mw_paused))
 		return QUIET;
 	return SHARED;
@@ -42,9 +45,15 @@ static uint32_t op_of(enum mw_how how)
 
 static void shared_admit(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
 {
-	uint32_t id, i = 0, size = mw_size_encode(n);
-	uint32_t late = mw_late_enter();
+	uint32_t id, i = 0, size, late = mw_late_enter();
 
+	/* asked in here: either forget.c waits for the record, or there is none */
+	if (!mw_is_on() || mw_get(&mw_sampled)) {
+		(void)mw_lead(p, n, mw_usable_new(p, n), MW_TAIL_NONE);
+		mw_late_leave(late);
+		return;
+	}
+	size = mw_size_encode(n);
 	id = mw_callsite_native(caller);
 	if (size != MW_SIZE_NONE)
 		i = mw_record_take();
@@ -77,15 +86,23 @@ static void *admit_shared_or_quiet(enum way way, void *p, size_t n, uintptr_t ca
 	return p;
 }
 
+/* As mw_hide, in a thread that isn't busy. */
+static bool shared_hide(const void *p, struct mw_dismissed *d)
+{
+	uint32_t late = mw_late_enter();
+	bool known = mw_hide(p, d);
+
+	mw_late_leave(late);
+	return known;
+}
+
 static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 {
-	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
-	uint32_t count = d->where & MW_CODE ? mw_sampled_take(p) : 0;
+	uint32_t id = (uint32_t)d->where & MW_CS_MASK, count = d->count ? d->count : 1;
 	uint64_t size = mw_size_decode(d->size);
 
 	if (d->overrun)
 		mw_overrun_note(id, size);
-	count = count ? count : 1;
 	mw_shared_free(id, size * count, count, mw_generation(NULL) - d->generation);
 	mw_unflag(p, d);
 	mw_free_link(d->record, d->ref, NULL);
@@ -166,8 +183,17 @@ static void *step(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	if (p && t) {
 		MW_GUARD(t);
-		mw_sampled_step(t, p, n, caller);
+		if (mw_is_on())
+			mw_sampled_step(t, p, n, caller);
 	}
+	return p;
+}
+
+/* A block of the allocator's, perhaps to a thread of ours. */
+static void *given(void *p)
+{
+	if (mw_own_thread_here && mw_real_glibc && p)
+		mw_own_thread_block(p);
 	return p;
 }
 
@@ -185,8 +211,8 @@ void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 	if (p)
 		return p;
 	if (mw_get(&mw_sampled))
-		return step(t, mw_alloc_real(a, a->n), a->n, caller);
-	p = mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n);
+		return step(t, given(mw_alloc_real(a, a->n)), a->n, caller);
+	p = given(mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n));
 	if (!p || way == PASS)
 		return p;
 	if (t)
@@ -194,12 +220,13 @@ void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 	return admit_shared_or_quiet(way, p, a->n, caller, op_of(a->how), a->align);
 }
 
-static void *admit_shared_as(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
+void *mw_admit_again(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
 {
 	struct mw_shard *t;
 
 	if (mw_real_is_boot(p))
 		return p;
+	(void)given(p);
 	t = mw_shard_now();
 	if (mw_get(&mw_sampled))
 		return step(t, p, n, caller);
@@ -209,7 +236,7 @@ static void *admit_shared_as(void *p, size_t n, uintptr_t caller, uint32_t op, u
 
 void *mw_admit_shared(void *p, size_t n, uintptr_t caller)
 {
-	return admit_shared_as(p, n, caller, MW_OP_MALLOC, 0);
+	return mw_admit_again(p, n, caller, MW_OP_MALLOC, 0);
 }
 
 void mw_free_shared(void *p)
@@ -226,7 +253,7 @@ void mw_free_shared(void *p)
 	t = mw_shard_now();
 	if (t) {
 		(void)mw_dismiss(t, p);
-	} else if (way_now() != PASS && mw_hide(p, &d)) {
+	} else if (way_now() != PASS && shared_hide(p, &d)) {
 		shared_gone(p, &d);
 	}
 	mw_real.free(p);
@@ -257,7 +284,7 @@ static void *realloc_apart(void *p, size_t n)
 static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 {
 	struct mw_dismissed d;
-	bool known = way != PASS && mw_hide(p, &d);
+	bool known = way != PASS && shared_hide(p, &d);
 	void *q = mw_real.realloc(p, 0);
 
 	if (known)
@@ -271,11 +298,11 @@ static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 static void *realloc_to_sampled(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	struct mw_dismissed d;
-	bool known = mw_noticed_has(p) && mw_hide(p, &d);
+	bool known = mw_noticed_has(p) && shared_hide(p, &d);
 	void *q = mw_real.realloc(p, n);
 
 	if (known && !q && n)
-		mw_unhide(&d);
+		mw_unhide(p, &d);
 	else if (known)
 		shared_gone(p, &d);
 	return step(t, q, n, caller);
@@ -316,11 +343,11 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 		return realloc_to_none(p, way, caller);
 	if (way == PASS)
 		return mw_real.realloc(p, tails() ? mw_padded(n) : n);
-	known = mw_hide(p, &d);
+	known = shared_hide(p, &d);
 	q = mw_real.realloc(p, mw_padded(n));
 	if (!q) {
 		if (known)
-			mw_unhide(&d);
+			mw_unhide(p, &d);
 		return NULL;
 	}
 	if (known) {
@@ -329,6 +356,6 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 		shared_count_hidden(p, &d);
 		mw_late_leave(late);
 	}
-	return admit_shared_as(q, n, caller, known ? MW_OP_REALLOC : MW_OP_MALLOC,
-			       known ? mw_ref_index(d.ref) : 0);
+	return mw_admit_again(q, n, caller, known ? MW_OP_REALLOC : MW_OP_MALLOC,
+			      known ? mw_ref_index(d.ref) : 0);
 }

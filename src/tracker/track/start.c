@@ -66,10 +66,16 @@ static void thread_ends(void *p)
 	mw_shard_end(t);
 }
 
-static void catch_up(struct mw_shard *t)
+/* False: all records are changed at once (forget.c), and t keeps its old permit. Asked once t is busy: forget.c waits. */
+static bool catch_up(struct mw_shard *t)
 {
+	bool on;
+
 	MW_GUARD(t);
-	mw_shard_renew(t);
+	on = mw_is_on();
+	if (on)
+		mw_shard_renew(t);
+	return on;
 }
 
 static struct mw_shard *begin_thread(void)
@@ -89,7 +95,8 @@ static struct mw_shard *begin_thread(void)
 		return NULL;
 	}
 	mw_shard_quiet_leave(t);
-	catch_up(t);
+	if (!catch_up(t))
+		return NULL;
 	if (mw_get(&mw_events_on))
 		event_thread(t, true);
 	return t;
@@ -99,7 +106,8 @@ struct mw_shard *mw_permitted_cold(void)
 {
 	struct mw_shard *t = mw_shard_now();
 
-	return mw_get(&mw_events_on) ? NULL : t;
+	/* the caller may have looked before the change that the new permit comes with */
+	return mw_get(&mw_events_on) || mw_get(&mw_sampled) ? NULL : t;
 }
 
 struct mw_shard *mw_shard_now(void)
@@ -108,15 +116,15 @@ struct mw_shard *mw_shard_now(void)
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_NOT_STARTED)
 		mw_start();
-	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+	if (!mw_is_on())
 		return NULL;
 	t = mw_self;
 	if (t == MW_NONE)
 		return begin_thread();
 	if (mw_get(&t->permit) == MW_PERMIT_BUSY || mw_get(&t->permit) == MW_PERMIT_QUIET)
 		return NULL;
-	if (mw_get(&t->permit) != __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE))
-		catch_up(t);
+	if (mw_get(&t->permit) != __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE) && !catch_up(t))
+		return NULL;
 	return t;
 }
 
@@ -272,7 +280,7 @@ void mw_tails_expect(bool tails)
 {
 	uintptr_t all = tails && !mw_boot_bytes ? UINTPTR_MAX : 0;
 
-	mw_set(&mw_tailless_all, mw_get(&mw_sampled) && !mw_boot_bytes ? UINTPTR_MAX : 0);
+	mw_set(&mw_tailless_all, !tails && mw_get(&mw_sampled) && !mw_boot_bytes ? UINTPTR_MAX : 0);
 	mw_set(&mw_plain, mw_real_glibc && !mw_get(&mw_unseen) ? all : 0);
 	mw_set(&mw_tails_some, mw_real_glibc && mw_get(&mw_unseen) && !mw_get(&mw_tails_old) ? all : 0);
 	mw_set(&mw_class_plain, mw_real_classes ? all : 0);

@@ -30,9 +30,15 @@ enum mw_life {
 	MW_NOT_STARTED,   /* nothing is set up */
 	MW_STARTING, /* being set up, by one thread: calls pass through */
 	MW_ON,
-	MW_OFF       /* set-up failed: calls pass through for ever */
+	MW_CHANGING, /* all records change at once: forget.h. New blocks are told to have none */
+	MW_OFF /* set-up failed: calls pass through for ever */
 };
 extern MW_HIDDEN int mw_life; /* enum mw_life; release */
+
+MW_INLINE bool mw_is_on(void)
+{
+	return __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_ON;
+}
 
 /*
  * Chooses the mode of this process (enum mw_mode, in mw_permit). Malloc and free
@@ -116,3 +122,4 @@ unsigned mw_quiet_leave(void);
 bool mw_is_quiet(void);
 /* See api.h. */
 void mw_hush(bool on);
+uint32_t mw_label_set(uint32_t label);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <zlib.h>
 
-#include "server/http/message.h"
+#include "message.h"
 
 enum { MW_GZIP_LEAST = 1024 }; /* bytes; less isn't worth it */
 
