@@ -42,6 +42,41 @@ class CheckTest < Minitest::Test
     assert_match(/^Files=4, Tests=7, .*\nResult: FAIL\n\z/, run.stdout)
   end
 
+  # Files that fail on this run of them, of three; "x" is written to a file beside for each.
+  def failing_on(dir, name, *runs)
+    path = File.join(dir, "#{name}.t")
+    File.write(path, <<~SH, perm: 0o755)
+      #!/bin/sh
+      echo x >> #{path}.runs
+      echo 1..1
+      case $(wc -l < #{path}.runs) in #{[*runs, "never"].join("|")}) echo "not ok 1 - a"; exit 1;; esac
+      echo ok 1 - a
+    SH
+    path
+  end
+
+  def runs(path) = File.readlines("#{path}.runs").size
+
+  def test_files_that_fail_run_again_alone
+    in_tmp do |dir|
+      once, again, calm = failing_on(dir, "once", 1), failing_on(dir, "again", 1, 3), failing_on(dir, "calm")
+      run = run_command("t/lib/prove.sh", "--again", once, calm, chdir: ROOT)
+      assert_equal [0, 3, 1], [run.status.exitstatus, runs(once), runs(calm)], run.stdout
+      assert_match(/^    not ok 1 - a$.*^Result: FAIL\n\nFailed beside other tests, so run alone, 1 of 2: #{once}\n/m, run.stdout)
+      assert_match(/^Result: PASS\n\nPassed twice alone, but failed once beside other tests: #{once}\n\z/, run.stdout)
+      File.delete("#{once}.runs")
+      run = run_command("t/lib/prove.sh", "--again", once, again, calm, chdir: ROOT)
+      assert_equal [1, 3, 3], [run.status.exitstatus, runs(once), runs(again)], run.stdout
+      assert_match(/^Result: FAIL\n\z/, run.stdout)
+      many = (1..4).map { |i| failing_on(dir, "many#{i}", 1) }
+      run = run_command("t/lib/prove.sh", "--again", *many, chdir: ROOT)
+      assert_equal [1, [1, 1, 1, 1]], [run.status.exitstatus, many.map { |path| runs(path) }], run.stdout
+      named = failing_on(dir, "named", 1)
+      assert_equal 1, run_command("t/lib/prove.sh", named, chdir: ROOT).status.exitstatus
+      assert_equal 1, runs(named)
+    end
+  end
+
   def test_the_closing_lines
     run = check("good", "skips", "whole")
     assert_equal 0, run.status.exitstatus, run.stdout
