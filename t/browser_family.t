@@ -224,7 +224,7 @@ class BrowserFamilyTest < Minitest::Test
     [@app.pid, *@workers].each { |pid| Process.kill(:KILL, pid) }
     wait_until("document.querySelector('.light').dataset.state === 'gone'")
     assert_equal 4, js("document.querySelectorAll('.fleet tbody tr').length"), "the last numbers stay"
-    @allowed = ["ERR_CONNECTION_REFUSED"]
+    @allowed = ENDED
   end
 
   def test_without_scripts

@@ -85,7 +85,7 @@ class FlameTest < Minitest::Test
     @server.back
     press_button("again")
     wait_until("document.querySelector('.flame .warning').textContent === ''")
-    @allowed = ["ERR_CONNECTION_REFUSED"]
+    @allowed = ENDED
   end
 
   def test_colours_of_the_system

@@ -313,7 +313,7 @@ class MapTest < Minitest::Test
     press_button("again")
     wait_until("document.querySelector('.memory .warning').textContent === 'No answer: the process may have ended. The last snapshot stays.'")
     assert_operator colours["empty"], :>, 10_000
-    @allowed = ["ERR_CONNECTION_REFUSED"]
+    @allowed = ENDED
   end
 
   def test_hostile_names

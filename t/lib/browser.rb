@@ -14,6 +14,9 @@ module BrowserTest
   # Of the page's table, but for those of a process that keeps stacks.
   COLUMNS = File.read(File.join(MwrapTest::ROOT, "web/src/columns.js")).scan(/^\t\{ id: "(\w+)"(.*)/)
                 .filter_map { |id, rest| id unless rest.include?("kinds: true") }.freeze
+  # How Chromium complains that a server has ended: before it is reached, while it answers, or between two answers.
+  ENDED = %w[ERR_CONNECTION_REFUSED ERR_CONNECTION_RESET ERR_CONNECTION_CLOSED ERR_SOCKET_NOT_CONNECTED ERR_EMPTY_RESPONSE
+             ERR_INCOMPLETE_CHUNKED_ENCODING].freeze
 
   # One browser for all tests of a file: it starts slowly.
   def self.browser
