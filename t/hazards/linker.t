@@ -6,8 +6,11 @@
 # tracker whose constructors have not run yet, and programs, variables and ways of starting that it knows.
 
 require_relative "../lib/hazard"
+require_relative "../lib/patience"
 
 class LinkerHazards < Minitest::Test
+  include Patience
+
   def setup
     @seed = (ENV["SEED"] || Random.rand(1_000_000)).to_i
     @random = Random.new(@seed)
@@ -28,6 +31,24 @@ class LinkerHazards < Minitest::Test
       in_tmp do |dir|
         run = run_command(MwrapTest::LAUNCHER, program("fork_loads"), @seed.to_s, "40", plugin, env: { "MWRAP" => options.call(dir)[0] })
         assert_equal [0, "bad 0\n"], [run.status.exitstatus, run.stdout], "#{mode}: #{run.status} #{run.stderr}"
+      end
+    end
+  end
+
+  # Children that natively live as long as they begin no thread, and others that may begin some.
+  def test_forks_in_the_last_moment_of_a_load
+    plugins = %w[hold enters].map { |name| "#{MwrapTest::BUILT}/plugins/#{name}.so" }
+    MODES.each do |mode, options|
+      in_tmp do |dir|
+        given, = options.call(dir)
+        IO.popen([{ "MWRAP" => given }, MwrapTest::LAUNCHER, program("half_loaded"), *plugins, "8", { err: "#{dir}/err" }], "r+") do |io|
+          whole, half = io.gets.split.each_slice(2).to_a.transpose
+          eventually("threads of ours in #{whole}") { whole.all? { |pid| Dir["/proc/#{pid}/task/*"].size > 1 } }
+          assert(half.all? { |pid| Dir["/proc/#{pid}/task/*"].size == 1 }, mode)
+          io.puts
+          assert_equal "", io.read, "#{mode}: #{File.read("#{dir}/err")}"
+        end
+        assert_equal [0, nil], [$?.exitstatus, File.read("#{dir}/err")[/Inconsistency.*/]], mode
       end
     end
   end

@@ -66,8 +66,11 @@ bool mw_libc_at_last(void (*last)(void *));
  */
 void mw_libc_find_locks(void);
 void mw_libc_free_linker_locks(bool (*theirs)(uint32_t task));
-/* In a forked child: does a thread that isn't in it hold one of these locks? Then dlopen may wait for ever. musl: false. */
-bool mw_libc_linker_is_locked(void);
+/*
+ * Does another thread than the one of this task hold one of these locks? For 0, in a forked child: does one that isn't
+ * in it? Then dlopen may wait for ever. musl: false, as its fork waits for these locks.
+ */
+bool mw_libc_linker_is_locked(uint32_t mine);
 
 /*
  * The lock of the malloc arena that has this block, which its caller was just given by the C library's malloc. A word

@@ -115,11 +115,14 @@ static pthread_mutex_t *held(size_t *at)
 	return NULL;
 }
 
-bool mw_libc_linker_is_locked(void)
+bool mw_libc_linker_is_locked(uint32_t mine)
 {
-	size_t at = 0;
+	pthread_mutex_t *m;
 
-	return held(&at) != NULL;
+	for (size_t at = 0; (m = held(&at)) != NULL;)
+		if ((uint32_t)m->__data.__owner != mine)
+			return true;
+	return false;
 }
 
 void mw_libc_free_linker_locks(bool (*theirs)(uint32_t task))

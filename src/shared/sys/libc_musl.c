@@ -191,8 +191,9 @@ void mw_libc_find_locks(void)
 {
 }
 
-bool mw_libc_linker_is_locked(void)
+bool mw_libc_linker_is_locked(uint32_t mine)
 {
+	(void)mine;
 	return false;
 }
 

@@ -12,7 +12,7 @@
 #include "shared/sys/libc.h"
 #include "shared/sys/ranks.h"
 #include "shared/sys/sys.h"
-#include "load_sibling.h"
+#include "linker_state.h"
 #include "tracker/hooks/dl.h"
 #include "tracker/hooks/got.h"
 #include "process.h"
@@ -106,12 +106,13 @@ static void before_fork(void)
 	mw_got_before_fork(until); /* last of these: a step of theirs calls dlsym, which may lead calls */
 	if (mw_reading_mine() || mw_maintenance_mine()) {
 		had.in_reading++;
-		return;
+	} else {
+		had.maintenance = maintenance_until(until);
+		had.reading = mw_reading_lock_until(until);
+		mw_gate_close_until(until);
+		had.stacks = mw_stacks_lock_until(until);
 	}
-	had.maintenance = maintenance_until(until);
-	had.reading = mw_reading_lock_until(until);
-	mw_gate_close_until(until);
-	had.stacks = mw_stacks_lock_until(until);
+	mw_linker_before_fork();
 }
 
 static void after_fork_parent(void)
@@ -164,7 +165,7 @@ static void after_fork_child(void)
 	mw_seconds_after_fork();
 	mw_server_after_fork(1);
 	mw_host_threads_child();
-	mw_load_sibling_after_fork();
+	mw_linker_after_fork_child();
 	mw_ranks_again();
 	if (mark)
 		*mark = 1;

@@ -2,12 +2,12 @@
 #include "load_sibling.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "shared/sys/libc.h"
 #include "shared/sys/own_descriptors.h"
+#include "linker_state.h"
 #include "process.h"
 #include "threads.h"
 
@@ -19,14 +19,6 @@ struct beside {
 	char *err;
 	void *lib;
 };
-
-static bool broken; /* see mw_load_sibling_after_fork */
-
-void mw_load_sibling_after_fork(void)
-{
-	/* it is still "consistent" while that thread takes its last lock before it changes something */
-	broken |= mw_linker()->r_state != RT_CONSISTENT || mw_libc_linker_is_locked();
-}
 
 /* The launcher's path goes through a folder of libraries, which a process may lose sight of. */
 static const char *behind_libraries(const char *path)
@@ -44,7 +36,7 @@ static void load(struct beside *b)
 	char *slash;
 
 	b->lib = NULL;
-	if (broken) {
+	if (!mw_linker_loads()) {
 		snprintf(b->err, MW_ERROR_MAX,
 			 "%s: can't be loaded: another thread was loading a library when this process was forked",
 			 b->name);
@@ -82,7 +74,7 @@ void *mw_load_sibling(const char *name, char *err)
 	void *none;
 
 	/* where nothing will be loaded, no thread begins: its thread-local variables could be half known, too */
-	if (broken || mw_own_thread_run(load_unshared, &b, STACK, &none))
+	if (!mw_linker_loads() || mw_own_thread_run(load_unshared, &b, STACK, &none))
 		load(&b);
 	return b.lib;
 }

@@ -11,9 +11,3 @@
 void *mw_load_sibling(const char *name, char *err);
 /* In this thread. The extension's comes without a step: see api.h. */
 void *mw_load_sibling_here(const char *name, char *err);
-/*
- * In a forked child: notes if another thread of the parent was loading or unloading a library. Then the dynamic
- * linker's lists are half changed for ever, or one of its locks is held for ever. It would end the child, or wait in it:
- * nothing more is loaded.
- */
-void mw_load_sibling_after_fork(void);

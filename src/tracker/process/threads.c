@@ -9,6 +9,7 @@
 #include "tracker/base/own_thread.h"
 #include "shared/sys/sys.h"
 #include "shared/sys/thread.h"
+#include "linker_state.h"
 #include "process.h"
 #include "tracker/track/track.h"
 
@@ -60,17 +61,33 @@ static int came(struct start *s, int error)
 	return error;
 }
 
+static bool may_begin(void)
+{
+	bool may;
+
+	mw_quiet_enter();
+	may = mw_linker_starts_threads();
+	mw_quiet_leave();
+	return may;
+}
+
 int mw_own_thread_start(void *(*run)(void *), void *arg, size_t stack)
 {
-	struct start *s = coming(run, arg);
+	struct start *s;
 
+	if (!may_begin())
+		return EAGAIN;
+	s = coming(run, arg);
 	return s ? came(s, mw_thread_start(begin, s, stack)) : ENOMEM;
 }
 
 int mw_own_thread_run(void *(*run)(void *), void *arg, size_t stack, void **result)
 {
-	struct start *s = coming(run, arg);
+	struct start *s;
 
+	if (!may_begin())
+		return EAGAIN;
+	s = coming(run, arg);
 	return s ? came(s, mw_thread_run(begin, s, stack, result)) : ENOMEM;
 }
 
@@ -112,7 +129,10 @@ static int create(struct mw_host_thread *t)
 	e = mw_own_thread_start(run, t, t->stack);
 	if (e) {
 		__atomic_store_n(&t->is, MW_THREAD_OVER, __ATOMIC_RELEASE);
-		mw_log("%s: %s", t->failed, mw_sys_error(e));
+		mw_log("%s: %s", t->failed,
+		       mw_linker_starts_threads() ?
+			       mw_sys_error(e) :
+			       "another thread was loading a library when this process was forked");
 	}
 	mw_quiet_leave();
 	return e;
