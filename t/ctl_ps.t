@@ -34,9 +34,10 @@ class CtlPsTest < Minitest::Test
     refute_includes ps(::Process.pid), ::Process.pid
     object = json_of("ps")["rows"].find { |r| r["pid"] == app.pid }
     assert_equal row["socket"], object["socket"]
-    text = ctl("ps", "--text").stdout
-    assert_match(/\A *PID  HOW +RSS +LIVE  SOCKET +COMMAND$/, text)
-    assert_match(/^ *#{app.pid}  preload +[\d.]+ MB +[\d.]+ MB  #{path} +\S*ruby/, text)
+    # (BEFORE is there if any process was attached to)
+    text = ctl("ps", "--text", "-n", "10000").stdout
+    assert_match(/\A *PID  HOW +RSS +LIVE(?: +BEFORE)?  SOCKET +COMMAND$/, text)
+    assert_match(/^ *#{app.pid}  preload +[\d.]+ MB +[\d.]+ MB(?: +-)?  #{path} +\S*ruby/, text)
   end
 
   def test_without_a_server
@@ -45,7 +46,7 @@ class CtlPsTest < Minitest::Test
     assert_equal "ready", app.hear
     row = ps(app.pid)[app.pid]
     assert_equal ["preload", "no server", "", ""], row.values_at("how", "state", "socket", "live_bytes")
-    assert_match(/^ *#{app.pid}  preload +[\d.]+ MB +-  \(no server\)  /, ctl("ps", "--text").stdout)
+    assert_match(/^ *#{app.pid}  preload +[\d.]+ MB +-(?: +-)?  \(no server\)  /, ctl("ps", "--text", "-n", "10000").stdout)
   end
 
   def test_one_that_is_stopped

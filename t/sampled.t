@@ -108,7 +108,7 @@ class SampledOverHttpTest < Minitest::Test
     assert_equal "true", tell("Mwrap.sampled?")
     told = said[]
     assert told.all?, told.inspect
-    assert_includes run_command(RUBY, File.join(ROOT, "lib/exe/mwrapctl"), "ps", "--text").stdout, "#{path} (sampled)"
+    assert_includes run_command(RUBY, File.join(ROOT, "lib/exe/mwrapctl"), "ps", "--text", "-n", "10000").stdout, "#{path} (sampled)"
     assert_match(/\Aexact: /, ctl["exact"].stdout)
     assert_equal "false", tell("Mwrap.sampled?")
     assert_match(/RangeError/, tell("begin; Mwrap.sampled!(0); rescue => e; e.class; end"))
