@@ -73,6 +73,32 @@ module AttachTest
     assert_equal "", a.stderr
   end
 
+  # mwrapctl in a PID namespace sees few processes. Files of the others aren't old to it.
+  def test_files_of_another_namespace_stay
+    inside = %w[unshare --pid --fork --kill-child --mount-proc]
+    skip "no namespaces may be made here" unless system(*inside, "true", out: File::NULL, err: File::NULL)
+    a = ready("puts 'ready'\n$stdin.gets")
+    assert_done ctl("attach", a.pid.to_s)
+    assert_equal ["options"], requests(a.pid)
+    old = "/tmp/mwrap-#{Process.euid}/attach-%d-1-%d.options"
+    gone = fork { exit! }.tap { |pid| Process.wait(pid) }
+    both = [File.stat("/proc/self/ns/pid").ino, 7].map { |ns| format(old, gone, ns).tap { |file| File.write(file, "") } }
+    code = <<~SH
+      #{MwrapTest::RUBY} -e 'puts; $stdout.flush; sleep' > #{path("ready")} &
+      until [ -s #{path("ready")} ]; do sleep 0.1; done
+      #{MwrapTest::RUBY} #{CTL} attach $!
+      kill $!
+    SH
+    run = run_command(*inside, "sh", "-c", code)
+    assert_match(/\Aprocess \d+: tracked from now on/, run.stdout, run.stderr)
+    assert_equal [["options"], [true, true]], [requests(a.pid), both.map { |file| File.exist?(file) }]
+    assert_done ctl("attach", ready("puts 'ready'\n$stdin.gets").pid.to_s)
+    assert_equal [["options"], [false, true]], [requests(a.pid), both.map { |file| File.exist?(file) }]
+    assert_done ctl("detach", a.pid.to_s)
+  ensure
+    FileUtils.rm_f(both.to_a)
+  end
+
   def how(pid) = JSON.parse(body("/stats.json", at: "/tmp/mwrap-#{Process.euid}/#{pid}.sock"))
 
   def teardown
@@ -310,7 +336,7 @@ class AttachBySignalTest < Minitest::Test
     a = ready("puts 'ready'\n$stdin.each_line { puts Mwrap.tracking? }")
     dir = "/tmp/mwrap-#{Process.euid}"
     ticks = File.read("/proc/#{a.pid}/stat").sub(/\A.*\) /m, "").split[19]
-    ask = "#{dir}/attach-#{a.pid}-#{ticks}.ask"
+    ask = "#{dir}/attach-#{a.pid}-#{ticks}-#{File.stat("/proc/#{a.pid}/ns/pid").ino}.ask"
     FileUtils.mkdir_p(dir, mode: 0o700)
     [[0o700, 0o644, "start\n"], [0o700, 0o600, "begin\n"], [0o700, 0o600, "start"], [0o700, 0o600, ""], [0o700, 0o600, "start\nbt:1\0"]].each do |dir_mode, mode, text|
       File.write(ask, text)

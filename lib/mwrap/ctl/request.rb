@@ -14,7 +14,7 @@ module Mwrap
         @target = target
         @inside = "/tmp/mwrap-#{target.inner_uid}"
         @dir = File.join(target.root, @inside)
-        @base = File.join(@dir, "attach-#{target.inner_pid}-#{target.started}")
+        @base = File.join(@dir, "attach-#{target.inner_pid}-#{target.started}-#{target.namespace}")
       end
 
       # The directory, as the process sees it
@@ -113,20 +113,24 @@ module Mwrap
         false
       end
 
-      # Files of processes that have ended
+      # Files of processes that have ended, of this process's namespace: of others it can't be told.
       def remove_old
+        here = Target.namespace("self")
         Dir.each_child(@dir) do |name|
-          pid, started = name.match(/\Aattach-(\d+)-(\d+)\./)&.captures
-          next unless pid && @target.inner_pid == @target.pid && !same?(pid, started.to_i)
-          File.unlink(File.join(@dir, name))
+          pid, started, there = name.match(/\Aattach-(\d+)-(\d+)-(\d+)\./)&.captures&.map(&:to_i)
+          File.unlink(File.join(@dir, name)) if pid && there == here && over?(pid, started)
         end
       rescue SystemCallError
         nil
       end
 
-      def same?(pid, started)
-        Target.new(pid).started == started
-      rescue Failure
+      # False if that isn't known: /proc may hide it.
+      def over?(pid, started)
+        Process.kill(0, pid)
+        Target.new(pid).started != started
+      rescue Errno::ESRCH
+        true
+      rescue Errno::EPERM, Failure
         false
       end
     end

@@ -18,10 +18,17 @@ module Mwrap
       # Its number where it is: the one that its server and its sockets have
       def self.inner_pid(pid) = File.binread("/proc/#{pid}/status")[/^NSpid:.*?(\d+)$/n, 1]&.to_i || pid.to_i
 
+      # The number of its PID namespace, which its server and the files of requests have; 0: it isn't told.
+      def self.namespace(pid)
+        File.readlink("/proc/#{pid}/ns/pid")[/\d+/].to_i
+      rescue SystemCallError
+        0
+      end
+
       # Its address in a family: PID, or PID-NAMESPACE if it is in another one than this process
       def self.member(pid)
         return inner_pid(pid).to_s if same_namespace?(pid, "pid")
-        [inner_pid(pid), File.readlink("/proc/#{pid}/ns/pid")[/\d+/]].join("-")
+        [inner_pid(pid), namespace(pid)].join("-")
       end
 
       # Are both here and there this namespace? name: as in /proc/PID/ns. True if that isn't told.
@@ -45,6 +52,7 @@ module Mwrap
       def gid = @status["Gid"].split[1].to_i
       def tracer = @status["TracerPid"].to_i
       def inner_pid = self.class.inner_pid(@pid)
+      def namespace = self.class.namespace(@pid)
       # With @pid it names one process for ever. Exec keeps both. It is counted without the offset of a time namespace.
       def started = @ticks - Moments.boot_offset
       def maps = read("maps")

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "namespace.h"
 #include "sys.h"
 
 /* The decimal number at s, or 0 without one. */
@@ -110,8 +111,8 @@ static bool read_request(struct mw_request *r, const char *taken)
 
 static void name_request(struct mw_request *r)
 {
-	snprintf(r->name, sizeof(r->name), "attach-%ld-%llu", (long)getpid(),
-		 (unsigned long long)mw_start_ticks());
+	snprintf(r->name, sizeof(r->name), "attach-%ld-%llu-%llu", (long)getpid(),
+		 (unsigned long long)mw_start_ticks(), (unsigned long long)mw_pid_namespace());
 }
 
 bool mw_request_there(void)

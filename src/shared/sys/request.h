@@ -3,12 +3,13 @@
  * request.h - requests of mwrapctl(1) to this process by a file.
  *
  * The directory is /tmp/mwrap-UID: this process's effective user owns it, and nobody else may enter it.
- * Else nothing in it is read. The files are named by PID and start time, so that a later
- * process of that number doesn't take a request that was meant for this one:
+ * Else nothing in it is read. The files are named by PID, start time and PID namespace, so that
+ * no other process of that number takes a request that was meant for this one, and that only who sees this process tells
+ * that it has ended:
  *
- *   attach-PID-TICKS.ask      written by mwrapctl: "start\nOPTIONS" or "stop\n"
- *   attach-PID-TICKS.taken    the same, once this process has renamed it
- *   attach-PID-TICKS.answer   written by this process: "ok" or a line that says why not
+ *   attach-PID-TICKS-NS.ask      written by mwrapctl: "start\nOPTIONS" or "stop\n"
+ *   attach-PID-TICKS-NS.taken    the same, once this process has renamed it
+ *   attach-PID-TICKS-NS.answer   written by this process: "ok" or a line that says why not
  *
  * Either mwrapctl removes .ask, and the request was never made, or this process renames it, and answers.
  * Its owner is this user or root, and nobody else may read it.
