@@ -34,8 +34,15 @@ module AttachTest
   def ready(...) = app(...).tap { |a| assert_equal "ready", a.hear }
 
   def assert_done(run, text = //)
-    assert_equal ["", 0], [run.stderr, run.status.exitstatus]
+    assert_equal ["", 0], [run.stderr, run.status.exitstatus], -> { where_they_wait(run.stderr[/process (\d+): no answer/, 1]) }
     assert_match(text, run.stdout)
+  end
+
+  # Why there was no answer: what is left of the request, and where each thread is.
+  def where_they_wait(pid)
+    return unless pid
+    tasks = Dir["/proc/#{pid}/task/*"].map { |t| %w[comm wchan syscall].map { |f| File.read("#{t}/#{f}").strip rescue "?" }.join(" ") }
+    [requests(pid).join(" "), *tasks].join("\n")
   end
 
   def assert_refused(run, message, status = 1)
