@@ -33,7 +33,8 @@ class Chaos
 
     def log = "#{dir}/log"
     def port = File.read(log)[%r{listening on http://127\.0\.0\.1:(\d+)/}, 1]&.to_i
-    def said = File.readlines(log, chomp: true).grep(/\Amwrap: /).grep_v(/listening on/)
+    # the C library and the dynamic linker, before they end a process, say why there, too
+    def said = File.readlines(log, chomp: true).grep_v(/listening on/)
     # The owner of the socket's path, for a client that finds nothing there.
     def owner = "lock: #{File.read("#{socket}.lock").inspect}, of #{pid}" rescue "no lock, of #{pid}"
     def go = order("go")

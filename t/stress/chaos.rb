@@ -92,7 +92,7 @@ class Chaos
          "  ledger against table: #{@rounds[:calm]} calm rounds, #{@rounds[:wild]} wild ones, #{Routes::SAMPLED ? "not compared" : "#{@wrong.size} differences"}",
          *@wrong.first(20).map { |w| "    #{w}" },
          "  faults of the application: #{@app.faults.size}", *@app.faults.first(20).map { |f| "    #{f}" },
-         "  its end: #{status}", "  the tracker said: #{@app.said.size} lines", *@app.said.tally.first(20).map { |line, n| "    #{n} x #{line}" },
+         "  its end: #{status}", "  on stderr: #{@app.said.size} lines", *@app.said.tally.first(20).map { |line, n| "    #{n} x #{line}" },
          @tally.to_s, *@tally.wrong.map { |w| "  wrong: #{w}" }
     bad = [*@wrong, *(Routes::SAMPLED ? @app.faults.grep_v(/NOT OK child: /) : @app.faults), *@tally.wrong]
     bad << "its end: #{status}" unless status&.success?
