@@ -157,6 +157,20 @@ class SandboxedParts < Minitest::Test
     sandboxed("", program_and("a line on stderr, as of an overrun"), program("sandboxed"), "0", "overrun", said: /\Amwrap: a block of 32 bytes .* was written past its end/)
   end
 
+  # Of a program that forks: glibc's own calls for that, and no others. A thread of ours begins only in a child that
+  # has parts of its own.
+  FORKS = %w[clone wait4 set_robust_list rseq].freeze
+
+  def test_a_fork
+    run = in_sandbox(SandboxHazards::STRICT + %w[getrandom] + FORKS) do |env, refused|
+      [run_command(*c_program[0, 2], "fork", stdin: "go\n", env: { "LD_PRELOAD" => preload("sandbox"), **env }), refused.call]
+    end
+    assert_equal ["ok\n", []], [run[0].stdout, run[1]], "natively"
+    sandboxed("", program_and("a fork") + FORKS, program("sandboxed"), "0", "fork")
+    sandboxed("socket:#{path}", program_and("a fork") + program_and("`socket`, `listen`") + FORKS, program("sandboxed"), "0", "fork",
+              ready: -> { wait_for_server(path) })
+  end
+
   def test_a_recording
     sandboxed("trace_path:#{path("trace")}", program_and("`trace_path`"), *c_program, ready: -> { eventually("a recording") { File.size?(path("trace")) } })
     assert_operator File.size(path("trace")), :>, 100_000

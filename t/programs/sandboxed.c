@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandboxed.c SEED [wait|overrun] - allocates by chance in a sandbox (t/preload/sandbox.c), in threads made before:
+ * sandboxed.c SEED [wait|overrun|fork] - allocates by chance in a sandbox (t/preload/sandbox.c), in threads made before:
  * at 10,000 places, of any size, in all ways that there are; blocks change hands, and threads free others'.
  *
- * wait: a byte of stdin comes first, and its end last. overrun: writes past the end of a block in between.
+ * wait: a byte of stdin comes first, and its end last. overrun: writes past the end of a block in between. fork: has
+ * a child, which allocates, before that.
  */
 #include <malloc.h>
 #include <semaphore.h>
+#include <sys/wait.h>
 
 #include "../lib/site.h"
 
@@ -118,6 +120,20 @@ static void *one(void *arg)
 	return NULL;
 }
 
+/* The child ends by _exit(2): what its exit needs is another part's. */
+static void child(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		free(malloc(1000));
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		say("the child didn't end well\n");
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
@@ -153,6 +169,8 @@ int main(int argc, char **argv)
 			;
 	if (argc > 2 && !strcmp(argv[2], "overrun"))
 		overrun();
+	if (argc > 2 && !strcmp(argv[2], "fork"))
+		child();
 	say("ok\n");
 	while (argc > 2 && read(0, &c, 1) > 0)
 		;

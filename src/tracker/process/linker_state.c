@@ -27,7 +27,9 @@ static enum { YES, ASK, NO } threads; /* relaxed; two threads that ask get one a
 
 void mw_linker_before_fork(void)
 {
-	loading = mw_libc_linker_is_locked((uint32_t)mw_sys(SYS_gettid, 0, 0, 0, 0, 0));
+	/* mostly no call: a program's own filter of system calls may lack it */
+	loading = mw_libc_linker_is_locked(0) &&
+		  mw_libc_linker_is_locked((uint32_t)mw_sys(SYS_gettid, 0, 0, 0, 0, 0));
 }
 
 void mw_linker_after_fork_child(void)
