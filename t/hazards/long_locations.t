@@ -61,7 +61,9 @@ class LongLocationHazards < Minitest::Test
     assert(json.any? { |r| r.location == "#{LONG}:7" })
     assert_equal [], json.select { |r| r.location.start_with?("~") }
     # one process's ids are its family's
-    assert_equal(found.transform_values { |href| "/#{a.pid}#{href}" }, assert_links("/#{a.pid}") { |target| body(target) })
+    # (and it allocates at more lines meanwhile)
+    again = assert_links("/#{a.pid}") { |target| body(target) }
+    assert_equal found.transform_values { |href| "/#{a.pid}#{href}" }, again.slice(*found.keys)
     # those of nothing
     %w[~0123456789abcdef ~ ~0 ~0123456789ABCDEF ~0123456789abcdef0 ~zzzzzzzzzzzzzzzz].each do |id|
       assert_line get("/at/#{id}"), 404
