@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 25u
+#define MW_API_VERSION 26u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -257,6 +257,7 @@ struct mw_heap_page {
 struct mw_heap {
 	struct mw_heap_sums sums;
 	uint64_t generation; /* now */
+	bool whole; /* false: some from before tracking may be missing */
 	size_t n; /* sums.pages */
 	struct mw_heap_page *v; /* in no particular order */
 };
@@ -509,7 +510,7 @@ struct mw_api {
 
 	/* Ruby's heap pages: zeros if there are none, or none can be seen. */
 	void (*heap_sums)(struct mw_heap_sums *);
-	/* The sums and the live pages, at one moment. NULL: no memory. Free with heap_free. */
+	/* The sums and the live pages, at one moment. NULL: no memory. Free with heap_free. It waits for no other thread's work. */
 	struct mw_heap *(*heap)(void);
 	void (*heap_free)(struct mw_heap *);
 

@@ -76,8 +76,9 @@ class WaitHazards < Minitest::Test
     end
   RUBY
 
+  # objects:on, as where a Ruby has all that is needed: then Ruby's collections call us in the app's threads.
   def stalled_app(at)
-    served_ruby(SCRIPT, env: {
+    served_ruby(SCRIPT, options: "objects:on", env: {
       "LD_PRELOAD" => "#{MwrapTest::TRACKER} #{preload("stall")}", "STALL_AT" => at,
       "STALL_WHILE" => path("stall"), "STALL_SAYS" => path("says")
     }).tap { |app| assert_equal "ready", app.hear }

@@ -37,20 +37,23 @@ static bool can_be_read(uintptr_t p)
 	return process_vm_readv(mw_sys_getpid(), &here, 1, &there, 1, 0) == (ssize_t)sizeof(word);
 }
 
-/* Heap pages were unmapped: forgets what lay in them. The tracker has a list of pages, unless it was attached. */
+/*
+ * Heap pages were unmapped: forgets what lay in them. The tracker has a list of pages, unless it was attached. In a thread of
+ * the app's, within a collection: nothing here may wait for what the server does, as api->stats would.
+ */
 void mw_deaths_unmapped(struct mw_samples *s)
 {
-	struct mw_stats stats;
 	struct mw_heap *h;
+	bool whole;
 
 	api->quiet_enter(); /* qsort may allocate */
-	api->stats(&stats);
-	h = stats.heap_known ? api->heap() : NULL;
-	if (h)
+	h = api->heap();
+	whole = h && h->whole && h->n > 0;
+	if (whole)
 		qsort(h->v, h->n, sizeof(*h->v), compare);
 	for (uint32_t i = s->n; i-- > 0;)
-		if (h ? !bsearch(&s->v[i].object, h->v, h->n, sizeof(*h->v), within) :
-			!can_be_read(s->v[i].object))
+		if (whole ? !bsearch(&s->v[i].object, h->v, h->n, sizeof(*h->v), within) :
+			    !can_be_read(s->v[i].object))
 			mw_sample_drop(s, i);
 	if (h)
 		api->heap_free(h);

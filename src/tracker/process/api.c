@@ -268,6 +268,12 @@ static bool api_count(bool exactly, uint64_t rate)
 	return done;
 }
 
+/* Of Ruby's heap pages those from before a start in a running process aren't known. */
+static bool heap_is_whole(void)
+{
+	return !mw_real_joined;
+}
+
 static void api_stats(struct mw_stats *out)
 {
 	struct mw_row sum = { 0 };
@@ -326,7 +332,7 @@ static void api_stats(struct mw_stats *out)
 	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
 	mw_heap_sums(&heap);
 	out->heap_bytes = heap.bytes;
-	out->heap_known = heap.pages > 0 && !mw_real_joined; /* joined: pages from before aren't known */
+	out->heap_known = heap.pages > 0 && heap_is_whole();
 	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
 	out->forker = mw_forker;
@@ -351,8 +357,10 @@ static struct mw_heap *api_heap(void)
 	mw_quiet_enter();
 	h = mw_heap_copy();
 	mw_quiet_leave();
-	if (h)
+	if (h) {
 		h->generation = mw_generation(NULL) * mw_life_scale;
+		h->whole = heap_is_whole();
+	}
 	return h;
 }
 
