@@ -15,11 +15,11 @@ class CtlFleetTest < Minitest::Test
   # A master and two workers; each keeps a little at line 5, and a leaking machine's workers much at line 6.
   APP = <<~'RUBY'
     $stdout.sync = true
-    KEPT = []
+    KEPT, leaks = [], ARGV[0] == "leaks"
     ends, keep = IO.pipe
     2.times do
       fork { keep.close; 50.times { KEPT << "x" * 2_000 }
-        200.times { KEPT << "y" * 50_000 } if ARGV[0] == "leaks"
+        200.times { KEPT << "y" * 50_000 } if leaks
         puts "ready"; ends.read; exit! }
     end
     $stdin.read

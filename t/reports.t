@@ -283,7 +283,8 @@ class TestOfReports < Minitest::Test
     assert_match(/^ *9\.\d+ MB .*#{LINE}$/, shown)
     diff = ctl("diff", "--json", first, "#{last}.first").tap { |run| assert_written run }.stdout
     row = JSON.parse(diff)["rows"].find { |r| r["location"].end_with?(LINE) }
-    assert_equal true, [[300, row["growth_blocks"]], [100, row["from_blocks"]]].all? { |n, is| (n..n + 30).cover?(is) }, row.inspect
+    # (the report may have some blocks more, of what the line allocates for itself and frees later)
+    assert_equal true, [[300, row["growth_blocks"]], [100, row["from_blocks"]]].all? { |n, is| (n - 30..n + 30).cover?(is) }, row.inspect
   end
 
   # --- others ------------------------------------------------------------------
