@@ -55,11 +55,11 @@ asserted = $(foreach o,$1,$(if $(filter $o,$(ASSERT_OBJ)),$(o:$(B)/%=$(ASSERT)/%
 
 # a unit test names the objects that it needs in a comment: /* uses: src/shared/options/options.c ... */;
 # @server: those of the server's rooms but httpd that it calls. $1: the folder of the tracker's and shared objects,
-# $2: of others, $3: flags. These have assertions
-unit = $(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -DMW_ASSERT $3 -o $@ $< \
+# $2: of others, $3: flags. These have assertions. All have ranks, so that the server's archive adds none
+unit = $(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -DMW_ASSERT $3 -o $@ $< $1/src/shared/sys/ranks.o \
 	$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | sed 's,^\.build/,$2/,; \
 		s,^\(src/\(tracker\|shared\)/.*\)\.c$$,$1/\1.o,; s,^\(src/.*\)\.c$$,$2/\1.o,; s,^@server$$,$1/server.a,') \
-	$1/src/shared/sys/ranks.o -lcmocka -lpthread -ldl $(URCU_LIBS)
+	-lcmocka -lpthread -ldl $(URCU_LIBS)
 $(ASSERT)/server.a: $(call asserted,$(filter-out $(B)/src/server/httpd/%,$(SERVER_OBJ)))
 $(ASSERT)/server.a $(B)/asan/server.a:
 	$(Q)rm -f $@ && ar rcs $@ $^

@@ -7,6 +7,7 @@
 #include "deaths.h"
 #include "server/holders/label.h"
 #include "shared/sys/atomics.h"
+#include "shared/sys/ranks.h"
 
 enum { TRIES = 100, NAME = 64 };
 
@@ -32,6 +33,7 @@ struct mw_samples *mw_samples_begin(void)
 {
 	if (depth++)
 		return samples;
+	mw_rank_took(MW_RANK_SAMPLES); /* waits for nobody itself */
 	mw_set(&changes, mw_get(&changes) + 1);
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* pairs with the reader's second look */
 	return samples;
@@ -41,6 +43,7 @@ void mw_samples_end(void)
 {
 	if (--depth)
 		return;
+	mw_rank_left(MW_RANK_SAMPLES);
 	__atomic_store_n(&changes, mw_get(&changes) + 1, __ATOMIC_RELEASE);
 }
 
