@@ -35,19 +35,20 @@ static void *begin(void *start)
 	return result;
 }
 
-/* For begin, which frees it. NULL: no memory. */
-static struct start *coming(void *(*run)(void *), void *arg)
+/* Makes *s, for begin, which frees it. Returns 0, or an errno: there is none. */
+static int coming(struct start **s, void *(*run)(void *), void *arg)
 {
-	struct start *s;
+	bool may;
 
 	mw_quiet_enter();
-	s = malloc(sizeof(*s));
+	may = mw_linker_starts_threads();
+	*s = may ? malloc(sizeof(**s)) : NULL;
 	mw_quiet_leave();
-	if (s) {
-		*s = (struct start){ run, arg };
-		mw_own_thread_coming();
-	}
-	return s;
+	if (!*s)
+		return may ? ENOMEM : EAGAIN;
+	**s = (struct start){ run, arg };
+	mw_own_thread_coming();
+	return 0;
 }
 
 static int came(struct start *s, int error)
@@ -61,34 +62,20 @@ static int came(struct start *s, int error)
 	return error;
 }
 
-static bool may_begin(void)
-{
-	bool may;
-
-	mw_quiet_enter();
-	may = mw_linker_starts_threads();
-	mw_quiet_leave();
-	return may;
-}
-
 int mw_own_thread_start(void *(*run)(void *), void *arg, size_t stack)
 {
 	struct start *s;
+	int e = coming(&s, run, arg);
 
-	if (!may_begin())
-		return EAGAIN;
-	s = coming(run, arg);
-	return s ? came(s, mw_thread_start(begin, s, stack)) : ENOMEM;
+	return e ? e : came(s, mw_thread_start(begin, s, stack));
 }
 
 int mw_own_thread_run(void *(*run)(void *), void *arg, size_t stack, void **result)
 {
 	struct start *s;
+	int e = coming(&s, run, arg);
 
-	if (!may_begin())
-		return EAGAIN;
-	s = coming(run, arg);
-	return s ? came(s, mw_thread_run(begin, s, stack, result)) : ENOMEM;
+	return e ? e : came(s, mw_thread_run(begin, s, stack, result));
 }
 
 /* --- those that live as long as the process ------------------------------------------------ */
