@@ -87,7 +87,7 @@ static void nav_item(struct mw_buf *b, const struct mw_request *req, const char 
 	mw_buf_str(b, "</li>\n");
 }
 
-/* What few look at, behind one word. It opens without scripts. */
+/* One word opens the links that few readers need. It works without scripts. */
 static void more(struct mw_buf *b, const struct mw_request *req, const char *base, bool one, bool stacks)
 {
 	mw_buf_str(b, "<details class=\"menu more\"><summary>More</summary><ul>\n");

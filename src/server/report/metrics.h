@@ -47,7 +47,7 @@ struct mw_metrics {
 	const struct mw_metrics_verdict *verdict;
 };
 
-/* What the process's sentence says. */
+/* The verdict, as far as the metrics have it. */
 struct mw_metrics_verdict {
 	const char *kind; /* as in /verdict.json */
 	bool growing;

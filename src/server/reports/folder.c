@@ -54,7 +54,7 @@ int mw_folder_open(struct mw_folder *f, const char *path, mode_t mode)
 	return !f->locked && errno == EWOULDBLOCK ? EWOULDBLOCK : 0;
 }
 
-/* Whoever may read a file may enter its directory. */
+/* A directory may be entered by each user that may read its files. */
 static mode_t folder_mode(mode_t file)
 {
 	return 0700 | (file & 0040 ? 0050 : 0) | (file & 0004 ? 0005 : 0);

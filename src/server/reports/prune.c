@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* prune.c - removes old reports, and what killed processes left of theirs. See folder.h. */
+/* prune.c - removes old reports, and unfinished ones of processes that were killed. See folder.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

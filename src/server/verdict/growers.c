@@ -69,7 +69,7 @@ static void put(struct mw_verdict *v, const struct mw_grower *g)
 	v->growers[at] = *g;
 }
 
-/* What is said to grow does so for the table, too: by steps, which no steady course describes, or in a minute. */
+/* The table shows each line as growing that the sentence accuses: also one that grows by steps, or within a minute. */
 static void put_accused(struct mw_verdict *v)
 {
 	const struct mw_verdict_location *at = &v->locations[0];

@@ -36,7 +36,7 @@ static void text(struct mw_buf *b, const char *name, const struct mw_verdict *v,
 	mw_json_take(b, name, &s);
 }
 
-/* What the sentence names, to look at first: what it tells of, or what grows beside that. */
+/* The location to look at first: the one that the sentence is about, or one that grows beside that. */
 static const struct mw_verdict_location *first_of(const struct mw_verdict *v)
 {
 	const struct mw_grower *beside = mw_verdict_beside(v);
