@@ -91,7 +91,8 @@ class LabelsTest < Minitest::Test
   RUBY
 
   # Objects have room, so that the line allocates texts and nothing else.
-  ROOM = { "RUBY_GC_HEAP_INIT_SLOTS" => "600000", "RUBY_GC_HEAP_0_INIT_SLOTS" => "600000" }.freeze
+  ROOM = { "RUBY_GC_HEAP_INIT_SLOTS" => "600000", "RUBY_GC_HEAP_0_INIT_SLOTS" => "600000",
+           **(1..4).to_h { |heap| ["RUBY_GC_HEAP_#{heap}_INIT_SLOTS", "20000"] } }.freeze
 
   def app(script, options = "stacks:1") = served_ruby(script, options: options, env: ROOM)
   def line(name = "app.rb") = "#{path(name)}:#{LINE}"

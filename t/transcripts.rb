@@ -129,7 +129,7 @@ class Transcripts
 
   # The table as it is without the others that run here
   def alone(lines)
-    lines = lines.grep(/\A +PID|\A *#{@thread.pid} /).map { |l| plain(l).split(/ {2,}/).reject(&:empty?) }
+    lines = lines.grep(/\A *PID\b|\A *#{@thread.pid} /).map { |l| plain(l).split(/ {2,}/).reject(&:empty?) }
     widths = lines.transpose.map { |column| column.map(&:size).max }
     lines.map { |l| l.each_with_index.map { |text, i| [0, 2, 3].include?(i) ? text.rjust(widths[i]) : text.ljust(widths[i]) }.join("  ") }
   end
