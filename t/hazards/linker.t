@@ -5,6 +5,7 @@
 # Hazards of the dynamic linker: forks while another thread loads a library, preloads in front of the
 # tracker whose constructors have not run yet, and programs, variables and ways of starting that it knows.
 
+require_relative "../lib/allocators"
 require_relative "../lib/hazard"
 require_relative "../lib/patience"
 
@@ -168,6 +169,42 @@ class LinkerHazards < Minitest::Test
       break if (compared += 1) == 20
     end
     assert_operator compared, :>=, 10
+  end
+
+  # Libraries that have some of an allocator's functions and pass calls on, in front of the tracker and beneath. One in front
+  # that passes them to the C library itself keeps them to itself: then the program runs untracked.
+  BASICS = %w[malloc free calloc realloc].freeze
+  PARTS = (BASICS + %w[memalign aligned_alloc posix_memalign]).freeze
+
+  def part(dir, names, next_one)
+    path = "#{dir}/part-#{names.join("-")}#{"-next" if next_one}.so"
+    flags = names.map { |n| "-DHAS_#{n}" } + (next_one ? ["-DNEXT"] : [])
+    assert system(ENV["CC"] || "cc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-shared", "-fPIC", *flags, "-o", path,
+                  "#{MwrapTest::ROOT}/t/preload/part.c", "-ldl")
+    path
+  end
+
+  def test_preloads_with_some_functions
+    puts "# SEED=#{@seed}"
+    of_the_c_librarys_malloc
+    in_tmp do |dir|
+      File.chmod(0o755, dir)
+      16.times do
+        below, above = Array.new(2) { PARTS.sample(@random.rand(0..4), random: @random) }
+        to_next = Array.new(2) { @random.rand(2).zero? }
+        above &= BASICS unless to_next[1] # else blocks begin past the tracker
+        allocator = to_next.all? ? [Allocators.enum_for(:each).filter_map { |_, file,| file }.sample(random: @random)] : []
+        why = if above.any? && !to_next[1] then /LD_PRELOAD has another allocator in front/
+              elsif allocator.any? && (BASICS - below).empty? then /lacks malloc_usable_size/
+              end
+        preloads = { below: [part(dir, below, to_next[0]), *allocator], above: [part(dir, above, to_next[1])] }
+        # a line is that of the preload in front, which calls the tracker
+        cmd = above.any? || why ? COMMANDS.sample(random: @random) : [[program("counts")], [program("stack"), "calls"]].sample(random: @random)
+        puts "# #{preloads.transform_values { |p| p.map { |f| File.basename(f) }.join(":") }} #{File.basename(cmd[0])}"
+        tracked = twice(*cmd, **preloads, said: why)
+        assert_adds_up tracked unless why
+      end
+    end
   end
 
   # --- programs of any kind, started in any way ------------------------------------------------------

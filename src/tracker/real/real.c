@@ -12,14 +12,15 @@
 #include "shared/sys/thread.h"
 #include "tracker/base/arena.h"
 #include "musl.h"
+#include "preloads.h"
 #include "untracked.h"
 #include "bind.h"
 
 /* --- the arena --------------------------------------------------------------- */
 
 /*
- * It serves only dlsym's own allocations while mw_real_init runs, in one thread: a few hundred
- * bytes on some glibc versions if a symbol is missing, more if another preload interposes dlsym.
+ * It serves only dlsym's own allocations while mw_real_init looks for malloc and free, in one thread: none, unless
+ * another preload interposes dlsym.
  * The first piece is always there; further ones are mapped for good. No byte is used twice: so
  * each block is zero at first, and can be freed at any time.
  */
@@ -121,40 +122,75 @@ static bool found(void)
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2;
 }
 
-static bool reached; /* a call came while they were being found */
+/*
+ * While the rest is being found: the next functions of these names. The app's own free may be a preload's in front,
+ * which passes the blocks that dlsym makes to the allocator beneath: so they come from there, once it is known.
+ */
+static struct {
+	void *(*malloc)(size_t);
+	void (*free)(void *);
+} early;
+
+/* With room for a tail, as each block of the tracker's has. */
+static void *early_alloc(size_t n)
+{
+	if (!early.malloc || n > PTRDIFF_MAX)
+		return boot_alloc(16, n);
+	return early.malloc(n + 2 * sizeof(size_t));
+}
 
 static void *first_malloc(size_t n)
 {
-	reached = true;
-	return found() ? mw_real.malloc(n) : boot_alloc(16, n);
+	mw_reached = true;
+	return found() ? mw_real.malloc(n) : early_alloc(n);
 }
 
 static void first_free(void *p)
 {
-	if (found() && !mw_real_is_boot(p))
+	mw_reached = true;
+	if (mw_real_is_boot(p))
+		return;
+	if (found())
 		mw_real.free(p);
+	else if (early.free)
+		early.free(p);
 }
 
 static void *first_calloc(size_t n, size_t m)
 {
 	size_t bytes;
+	void *p;
 
+	mw_reached = true;
 	if (found())
 		return mw_real.calloc(n, m);
 	if (__builtin_mul_overflow(n, m, &bytes))
 		bytes = SIZE_MAX;
-	return boot_alloc(16, bytes); /* never used before: zero */
+	p = early_alloc(bytes);
+	return p ? memset(p, 0, bytes) : NULL;
 }
 
 static void *first_realloc(void *p, size_t n)
 {
+	size_t room = 0;
 	void *q;
 
+	mw_reached = true;
 	if (found())
 		return mw_real.realloc(p, n);
-	q = boot_alloc(16, n);
-	if (q && p)
-		memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
+	if (p && !mw_real_is_boot(p)) {
+		void *(*next)(void *, size_t) = (void *(*)(void *, size_t))mw_real_next("realloc");
+
+		if (next && n <= PTRDIFF_MAX)
+			return next(p, n + 2 * sizeof(size_t));
+		errno = ENOMEM;
+		return NULL;
+	}
+	q = early_alloc(n);
+	if (p)
+		room = mw_boot_size(p);
+	if (q && room)
+		memcpy(q, p, room < n ? room : n);
 	return q;
 }
 
@@ -326,33 +362,6 @@ static bool is_glibc(void)
 	return chunks_agree();
 }
 
-/*
- * Another allocator, preloaded in front, keeps malloc to itself. The tracker would see only the functions that it
- * lacks, with blocks that aren't of the allocator beneath. A preload that passes calls on is no such one. A
- * program's own allocator is left alone, too: some of its libraries may use ours.
- */
-static bool is_behind_allocator(void)
-{
-	void *(*get)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "malloc");
-	void (*give)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "free");
-
-	if (mw_real_joined || mw_real_of_program(&mw_real) || !get || !give ||
-	    mw_real_of_program((const void *)(uintptr_t)get) ||
-	    mw_real_same_object((const void *)(uintptr_t)get, &mw_real))
-		return false;
-	reached = false;
-	give(get(24));
-	return !reached;
-}
-
-/* The function of the allocator in front; NULL: it lacks it. */
-static void *real_in_front(const char *name)
-{
-	void *f = dlsym(RTLD_DEFAULT, name);
-
-	return f && mw_real_same_object(f, &mw_real) ? NULL : f;
-}
-
 void mw_real_init(void)
 {
 	struct mw_real r;
@@ -362,21 +371,22 @@ void mw_real_init(void)
 	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
 	mw_bind_self();
-	behind = is_behind_allocator();
-#define MW_HOOK_REAL(name, result, params) \
-	r.name = (result(*) params)(behind ? real_in_front(#name) : mw_real_next(#name));
+	early.malloc = (void *(*)(size_t))mw_real_next("malloc");
+	early.free = (void (*)(void *))mw_real_next("free");
+	/* a wrapper looks for its own next ones now: not while dlsym frees the message of a symbol that isn't there */
+	if (early.malloc && early.free)
+		early.free(early.malloc(1));
+	behind = mw_is_behind_allocator();
+#define MW_HOOK_REAL(name, result, params) r.name = (result(*) params)mw_real_next(#name);
 #include "api/hooks.def"
-#define MW_HOOK_REAL(name, result, params)                                                            \
-	if (r.name &&                                                                                 \
-	    !mw_real_same_object((const void *)(uintptr_t)r.name, (const void *)(uintptr_t)r.malloc)) \
-		r.name = NULL;
-#include "api/hooks.def"
-	mw_real_musl(&r);
-	mw_real = r;
 	mw_real_aside = mw_untracked_reason();
 	if (!mw_real_aside && behind)
 		mw_real_aside =
 			"LD_PRELOAD has another allocator in front, so this program runs untracked: put mwrap first";
+	if (!mw_real_aside)
+		mw_real_aside = mw_of_one_allocator(&r);
+	mw_real_musl(&r);
+	mw_real = r;
 	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */
 		mw_real_glibc = is_glibc();
 		if (!mw_real_glibc)
