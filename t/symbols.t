@@ -79,6 +79,10 @@ ok(flags.include?("NODELETE"), "tracker: is never unmapped", flags)
 # only some processors' linkers set the flag STATIC_TLS, so its relocations tell
 tls = tool("readelf", "-rW", tracker).grep(/TPOFF|TPREL|TLSDESC|DTPMOD/)
 ok(tls.any? && tls.none?(/TLSDESC|DTPMOD/), "tracker: its thread-local variables are the initial-exec kind", tls.join)
+# src/server/http/context.h says why
+OBJECTS.except("tracker").each do |name, paths|
+  ok(tool("readelf", "-lW", paths[0]).none?(/^ *TLS /), "#{name}: it has no thread-local variables")
+end
 ok(tool("readelf", "-lW", tracker).none? { |l| l =~ /GNU_STACK.*RWE|LOAD.*RWE/ }, "tracker: no memory is both writable and executable")
 
 server = symbols(OBJECTS["server"][0], "--undefined-only").map(&:first)

@@ -6,6 +6,7 @@
 # HTTP all the time. Whatever was read meanwhile is sane; afterwards what lives is known to
 # the byte, and what is done after the last reset is counted exactly.
 
+require_relative "lib/routes"
 require_relative "lib/served"
 
 class ThreadsHttpTest < Minitest::Test
@@ -155,5 +156,18 @@ class ThreadsHttpTest < Minitest::Test
     assert_known parked, tsv
     assert_ends_well app
     assert_known parked, app.dumps[0]
+  end
+
+  # What the C library frees when it gives an ended thread's stack to another: the child of a fork meanwhile frees it
+  # once more. Natively nothing.
+  def test_nothing_of_malloc_is_left_on_a_stack
+    app = served(program("starts_threads"), env: { "LD_PRELOAD" => "#{MwrapTest::TRACKER} #{MwrapTest::BUILT}/preload/stack_again.so" })
+    assert_equal "0", app.ask("")
+    asked = MwrapTest::ROUTES.reject { |r| r.pattern.match?(/live|reset/) }.flat_map do |r|
+      one = r.pattern.sub(/\*\z/, "1")
+      [one, "/all#{one}"].map { |at| (r.flags.include?("POST") ? post(at) : get(at)).status }
+    end
+    assert_operator asked.count(200), :>, 40
+    assert_equal "0", app.ask("")
   end
 end

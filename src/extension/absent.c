@@ -6,12 +6,36 @@
  * only, because Mwrap.quiet yields them. The extension uses it without a tracker.
  * Allocates nothing.
  */
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "shared/sys/thread.h"
 #include "ext.h"
 
-static __thread unsigned depth;
+/*
+ * Of each thread, without a thread-local variable (server/http/context.h says why). Made when the extension is loaded;
+ * without it Mwrap.quiet yields 1.
+ */
+static pthread_key_t depth;
+static bool counts;
+
+__attribute__((constructor)) static void make(void)
+{
+	counts = !pthread_key_create(&depth, NULL);
+}
+
+static unsigned set_depth(uintptr_t n)
+{
+	if (counts)
+		(void)pthread_setspecific(depth, (void *)n);
+	return (unsigned)n;
+}
+
+static unsigned now(void)
+{
+	return counts ? (unsigned)(uintptr_t)pthread_getspecific(depth) : 0;
+}
 
 static const struct mw_options *no_options(void)
 {
@@ -131,12 +155,12 @@ static enum mw_site_is no_site(struct mw_site **site, unsigned ms)
 
 static unsigned no_quiet_enter(void)
 {
-	return ++depth;
+	return set_depth((uintptr_t)now() + 1);
 }
 
 static unsigned no_quiet_leave(void)
 {
-	return depth ? --depth : 0;
+	return now() ? set_depth((uintptr_t)now() - 1) : 0;
 }
 
 static bool not_leaving(void)

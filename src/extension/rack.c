@@ -261,21 +261,15 @@ static VALUE response_headers(const struct body *b)
 {
 	const struct mw_response *res = &b->res;
 	VALUE hash = rb_hash_new();
-	const struct mw_header *h;
+	struct mw_header h;
 	char length[24];
 
-	for (size_t i = 0; (h = mw_offers->response_header(res, i)); i++)
-		set(hash, h->name, h->value);
+	for (size_t i = 0; mw_offers->response_header(res, i, &h); i++)
+		set(hash, h.name, h.value);
 	if (res->allow)
 		set(hash, "allow", res->allow);
 	if (res->location.n)
 		set(hash, "location", res->location.p);
-	for (size_t at = 0; at < res->passed.n;) { /* as another process gave them */
-		const char *name = res->passed.p + at, *value = name + strlen(name) + 1;
-
-		set(hash, name, value);
-		at = (size_t)(value + strlen(value) + 1 - res->passed.p);
-	}
 	if (res->status == 304)
 		return hash;
 	if (*res->content_type)

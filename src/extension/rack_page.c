@@ -27,10 +27,10 @@ static const char *no_header(void *ctx, const char *name)
 static VALUE headers_of(const struct mw_response *res)
 {
 	VALUE hash = rb_hash_new();
-	const struct mw_header *h;
+	struct mw_header h;
 
-	for (size_t i = 0; (h = mw_offers->response_header(res, i)); i++)
-		rb_hash_aset(hash, mw_rack_name(h->name), rb_usascii_str_new_cstr(h->value));
+	for (size_t i = 0; mw_offers->response_header(res, i, &h); i++)
+		rb_hash_aset(hash, mw_rack_name(h.name), rb_usascii_str_new_cstr(h.value));
 	rb_hash_aset(hash, mw_rack_name("Content-Type"), rb_usascii_str_new_cstr(res->content_type));
 	return hash;
 }

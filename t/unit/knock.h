@@ -67,11 +67,11 @@ static inline int post(const char *path, const char *body)
 
 static inline const char *response_header(const char *name)
 {
-	const struct mw_header *h;
+	struct mw_header h;
 
-	for (size_t i = 0; (h = mw_response_header(&res, i)); i++)
-		if (!strcmp(h->name, name))
-			return h->value;
+	for (size_t i = 0; mw_response_header(&res, i, &h); i++)
+		if (!strcmp(h.name, name))
+			return h.value;
 	return NULL;
 }
 

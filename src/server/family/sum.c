@@ -3,11 +3,12 @@
  * sum.c - the tables of several processes as one. See family.h.
  *
  * The sum is a `struct mw_api`: every page can show it. Its functions have no
- * context argument: the sum belongs to the calling thread.
+ * context argument: the sum is the calling thread's context.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/http/context.h"
 #include "family.h"
 
 /* --- fork baselines -------------------------------------------------------------- */
@@ -193,19 +194,23 @@ struct sum {
 	struct mw_stats stats;
 	struct mw_snapshot *snapshot;
 };
-static __thread struct sum sum;
 
-static struct mw_snapshot *sum_snapshot(void)
+static struct mw_snapshot *snapshot_of(struct sum *sum)
 {
 	struct item *items;
 	size_t n;
 
-	if (!sum.snapshot) {
-		items = collect(sum.parts, sum.n, &n);
-		sum.snapshot = items ? merge(items, n) : NULL;
+	if (!sum->snapshot) {
+		items = collect(sum->parts, sum->n, &n);
+		sum->snapshot = items ? merge(items, n) : NULL;
 		free(items);
 	}
-	return sum.snapshot;
+	return sum->snapshot;
+}
+
+static struct mw_snapshot *sum_snapshot(void)
+{
+	return snapshot_of(mw_context());
 }
 
 static void sum_snapshot_free(struct mw_snapshot *s)
@@ -233,22 +238,23 @@ static size_t sum_source(const char *name, size_t n, char *to, size_t size)
 /* All live blocks: the processes were asked for one location, so all are of that. */
 static struct mw_lives *sum_lives(const uint32_t *ids, size_t n)
 {
+	const struct sum *sum = mw_context();
 	struct mw_lives *l;
 	size_t all = 0, used = 0;
 
-	for (size_t i = 0; i < sum.n; i++)
-		all += sum.parts[i].wire->lives_n;
+	for (size_t i = 0; i < sum->n; i++)
+		all += sum->parts[i].wire->lives_n;
 	l = malloc(sizeof(*l) + (all + 1) * sizeof(*l->v));
 	if (!l)
 		return NULL;
 	l->v = (struct mw_live *)(void *)(l + 1);
-	for (size_t i = 0; i < sum.n; i++)
-		for (size_t j = 0; j < sum.parts[i].wire->lives_n; j++) {
+	for (size_t i = 0; i < sum->n; i++)
+		for (size_t j = 0; j < sum->parts[i].wire->lives_n; j++) {
 			struct mw_live *v = &l->v[used++];
 
-			*v = sum.parts[i].wire->lives[j];
+			*v = sum->parts[i].wire->lives[j];
 			/* the wire has ages: generations of several processes can't be compared */
-			v->generation = less(sum.stats.generation, v->generation);
+			v->generation = less(sum->stats.generation, v->generation);
 			v->id = n ? ids[0] : 0;
 		}
 	l->n = used;
@@ -263,14 +269,16 @@ static void sum_lives_free(struct mw_lives *l)
 /* The processes were asked for the range, if there is one. */
 static struct mw_stacks *sum_stacks(uint32_t from, uint32_t to)
 {
+	const struct sum *sum = mw_context();
+
 	(void)from;
 	(void)to;
-	return mw_sum_stacks(sum.parts, sum.n);
+	return mw_sum_stacks(sum->parts, sum->n);
 }
 
 static void sum_stats(struct mw_stats *s)
 {
-	*s = sum.stats;
+	*s = ((const struct sum *)mw_context())->stats;
 }
 
 static void nothing(void)
@@ -312,35 +320,46 @@ static void add_stats(struct mw_stats *to, const struct mw_stats *s)
 	to->life_unit = s->life_unit;
 }
 
+static void end(struct sum *sum)
+{
+	(void)mw_context_set(NULL);
+	if (sum)
+		free(sum->snapshot);
+	free(sum);
+}
+
 /* Totals come from the rows, without the inherited baselines. */
-static bool fill_stats(const struct mw_part *p, size_t n)
+static bool fill_stats(struct sum *sum)
 {
 	struct mw_row all = { 0 };
 	const struct mw_snapshot *s;
 
-	for (size_t i = 0; i < n; i++)
-		add_stats(&sum.stats, &p[i].wire->stats);
-	s = sum_snapshot();
+	for (size_t i = 0; i < sum->n; i++)
+		add_stats(&sum->stats, &sum->parts[i].wire->stats);
+	s = snapshot_of(sum);
 	for (size_t i = 0; s && i < s->n; i++)
 		mw_row_add(&all, &s->rows[i]);
-	sum.stats.total = all.total;
-	sum.stats.allocations = all.allocations;
-	sum.stats.freed = all.freed;
-	sum.stats.frees = all.frees;
-	sum.stats.live_bytes = all.live_bytes;
-	sum.stats.live = all.live;
-	sum.stats.live_samples = all.live_samples;
-	sum.stats.live_error = mw_row_live_error(&all);
-	sum.stats.processes = (uint32_t)n;
-	sum.stats.ruby_lookup = sum.stats.ruby_why = "";
-	sum.stats.mode = sum.stats.mode_why = sum.stats.gc_count = "";
+	sum->stats.total = all.total;
+	sum->stats.allocations = all.allocations;
+	sum->stats.freed = all.freed;
+	sum->stats.frees = all.frees;
+	sum->stats.live_bytes = all.live_bytes;
+	sum->stats.live = all.live;
+	sum->stats.live_samples = all.live_samples;
+	sum->stats.live_error = mw_row_live_error(&all);
+	sum->stats.processes = (uint32_t)sum->n;
+	sum->stats.ruby_lookup = sum->stats.ruby_why = "";
+	sum->stats.mode = sum->stats.mode_why = sum->stats.gc_count = "";
 	return s != NULL;
 }
 
 const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct mw_api *own)
 {
-	mw_sum_end();
-	sum = (struct sum){
+	struct sum *sum = malloc(sizeof(*sum));
+
+	if (!sum)
+		return NULL;
+	*sum = (struct sum){
 		.api = {
 			.version = MW_API_VERSION,
 			.options = own->options,
@@ -365,14 +384,13 @@ const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct 
 		.parts = p,
 		.n = n,
 	};
-	if (fill_stats(p, n))
-		return &sum.api;
-	mw_sum_end();
+	if (mw_context_set(sum) && fill_stats(sum))
+		return &sum->api;
+	end(sum);
 	return NULL;
 }
 
 void mw_sum_end(void)
 {
-	free(sum.snapshot);
-	sum = (struct sum){ 0 };
+	end(mw_context());
 }

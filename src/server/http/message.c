@@ -29,29 +29,28 @@ static const struct mw_header vary = { "Vary", "Accept-Encoding" };
 static const struct mw_header gzipped = { "Content-Encoding", "gzip" };
 
 /* The i-th header of another process's answer. */
-static const struct mw_header *passed(const struct mw_response *res, size_t i)
+static bool passed(const struct mw_response *res, size_t i, struct mw_header *h)
 {
-	static __thread struct mw_header h;
 	const char *s = res->passed.p, *end = s + res->passed.n;
 
 	for (; s < end; i--) {
-		h.name = s;
-		h.value = s + strlen(s) + 1;
+		h->name = s;
+		h->value = s + strlen(s) + 1;
 		if (!i)
-			return &h;
-		s = h.value + strlen(h.value) + 1;
+			return true;
+		s = h->value + strlen(h->value) + 1;
 	}
-	return NULL;
+	return false;
 }
 
-const struct mw_header *mw_response_header(const struct mw_response *res, size_t i)
+bool mw_response_header(const struct mw_response *res, size_t i, struct mw_header *h)
 {
 	bool html = res->content_type && !strncmp(res->content_type, "text/html", 9);
 	const struct mw_header *all[10];
 	size_t n = 0;
 
 	if (res->passed.n)
-		return passed(res, i);
+		return passed(res, i, h);
 
 	all[n++] = !res->etag ? &no_store : res->forever ? &for_ever : &ask_again;
 	all[n++] = &nosniff;
@@ -68,7 +67,9 @@ const struct mw_header *mw_response_header(const struct mw_response *res, size_t
 		all[n++] = &vary;
 	if (res->gzip)
 		all[n++] = &gzipped;
-	return i < n ? all[i] : NULL;
+	if (i < n)
+		*h = *all[i];
+	return i < n;
 }
 
 void mw_response_free(struct mw_response *res)

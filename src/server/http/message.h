@@ -114,7 +114,7 @@ void mw_response_settle(struct mw_response *);
 void mw_response_free(struct mw_response *);
 
 /*
- * The i-th header besides Content-Type, Allow, Location and Set-Cookie; NULL after the last.
- * If content_type is "", these headers include it. Valid in this thread until its next call.
+ * The i-th header besides Content-Type, Allow, Location and Set-Cookie; false after the last.
+ * If content_type is "", these headers include it. Both texts are the response's, or static.
  */
-const struct mw_header *mw_response_header(const struct mw_response *, size_t i);
+bool mw_response_header(const struct mw_response *, size_t i, struct mw_header *);

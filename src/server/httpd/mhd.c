@@ -157,12 +157,12 @@ static struct MHD_Response *convert(struct mw_response *res)
 
 static void add_headers(struct MHD_Response *r, const struct mw_response *res)
 {
-	const struct mw_header *h;
+	struct mw_header h;
 
 	if (*res->content_type)
 		mw_mhd->add_response_header(r, "Content-Type", res->content_type);
-	for (size_t i = 0; (h = mw_response_header(res, i)); i++)
-		mw_mhd->add_response_header(r, h->name, h->value);
+	for (size_t i = 0; mw_response_header(res, i, &h); i++)
+		mw_mhd->add_response_header(r, h.name, h.value);
 	if (res->allow)
 		mw_mhd->add_response_header(r, "Allow", res->allow);
 	if (res->cookie.n)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/http/context.h"
 #include "server/report/wire.h"
 #include "diff.h"
 
@@ -180,14 +181,14 @@ static void answer(struct mw_diff_view *v, enum mw_form form)
 /* --- for /all/diff ---------------------------------------------------------------------------- */
 
 /* The rows as a tracker's, so that they travel as a table does (server/report/wire.h). */
-static __thread struct {
-	const struct mw_api *api;
+struct travelling {
+	struct mw_stats stats;
 	struct mw_snapshot rows;
-} travelling;
+};
 
 static struct mw_snapshot *rows_to_send(void)
 {
-	return &travelling.rows;
+	return &((struct travelling *)mw_context())->rows;
 }
 
 static void were_sent(struct mw_snapshot *s)
@@ -197,7 +198,7 @@ static void were_sent(struct mw_snapshot *s)
 
 static void own_stats(struct mw_stats *s)
 {
-	travelling.api->stats(s);
+	*s = ((struct travelling *)mw_context())->stats;
 }
 
 static void send(struct mw_diff_view *v)
@@ -206,13 +207,15 @@ static void send(struct mw_diff_view *v)
 				    .stats = own_stats,
 				    .snapshot = rows_to_send,
 				    .snapshot_free = were_sent };
+	struct travelling t = { .rows = { .n = v->diff.n, .rows = v->diff.rows } };
+	struct mw_response *res = v->l.call->res;
 
-	travelling.api = v->l.call->api;
-	travelling.rows = (struct mw_snapshot){ .n = v->diff.n, .rows = v->diff.rows };
-	v->l.call->res->status = 200;
-	v->l.call->res->content_type = MW_WIRE_TYPE;
-	if (mw_wire_write(&v->l.call->res->body, &api, MW_WIRE_ALL, "", 0))
-		v->l.call->res->body.failed = true;
+	v->l.call->api->stats(&t.stats);
+	res->status = 200;
+	res->content_type = MW_WIRE_TYPE;
+	if (!mw_context_set(&t) || mw_wire_write(&res->body, &api, MW_WIRE_ALL, "", 0))
+		res->body.failed = true;
+	(void)mw_context_set(NULL);
 }
 
 void mw_page_table_diff(struct mw_call *call)
