@@ -144,7 +144,7 @@ class LinkerHazards < Minitest::Test
   # doesn't get along with all of these natively.
   OTHERS = Dir["/usr/lib/*/{libjemalloc.so.2,libtcmalloc_minimal.so.4,libmimalloc.so.[23],libtsocks.so,libeatmydata.so,libtorsocks.so,torsocks/libtorsocks.so}",
                "/usr/lib*/coreutils/libstdbuf.so"].freeze
-  COMMANDS = [["/bin/true"], [MwrapTest::RUBY, "-e", "a = Array.new(1000) { 'x' * 200 }; File.read('/etc/passwd'); puts a.size"],
+  COMMANDS = [["/bin/true"], ["#{MwrapTest::BUILT}/programs/every_call"], [MwrapTest::RUBY, "-e", "a = Array.new(1000) { 'x' * 200 }; File.read('/etc/passwd'); puts a.size"],
               ["sh", "-c", "ls / | wc -l"]].freeze
 
   def ran(cmd, env)
@@ -192,7 +192,6 @@ class LinkerHazards < Minitest::Test
       16.times do
         below, above = Array.new(2) { PARTS.sample(@random.rand(0..4), random: @random) }
         to_next = Array.new(2) { @random.rand(2).zero? }
-        above &= BASICS unless to_next[1] # else blocks begin past the tracker
         allocator = to_next.all? ? [Allocators.enum_for(:each).filter_map { |_, file,| file }.sample(random: @random)] : []
         why = if above.any? && !to_next[1] then /LD_PRELOAD has another allocator in front/
               elsif allocator.any? && (BASICS - below).empty? then /lacks malloc_usable_size/
@@ -203,6 +202,24 @@ class LinkerHazards < Minitest::Test
         puts "# #{preloads.transform_values { |p| p.map { |f| File.basename(f) }.join(":") }} #{File.basename(cmd[0])}"
         tracked = twice(*cmd, **preloads, said: why)
         assert_adds_up tracked unless why
+      end
+    end
+  end
+
+  # As the libraries above, within the program, which exports them: the tracker can't see what it keeps hidden.
+  def test_programs_with_some_functions
+    puts "# SEED=#{@seed}"
+    in_tmp do |dir|
+      12.times do
+        names = PARTS.sample(@random.rand(1..PARTS.size), random: @random)
+        flags = [*names.map { |n| "-DHAS_#{n}" }, *["-DNEXT"].sample(@random.rand(2)), *["-no-pie"].sample(@random.rand(2))]
+        path = build(dir, "every_call", *flags, "#{MwrapTest::ROOT}/t/preload/part.c") or flunk flags.inspect
+        native, tracked = [{}, { "LD_PRELOAD" => MwrapTest::TRACKER }].map do |env|
+          run = run_command(path, env: env, timeout: 20)
+          [run.status.to_s[/exit.*|SIG.*/], run.stdout, run.stderr.lines.grep_v(/a part of an allocator of its own/).join]
+        end
+        assert_equal native, tracked, flags.inspect
+        assert_equal ["exit 0", "fine\n"], native[0, 2], flags.inspect
       end
     end
   end

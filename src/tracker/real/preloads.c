@@ -10,17 +10,36 @@
 
 #define ADDRESS(function) ((const void *)(uintptr_t)(function))
 
+/*
+ * Does this malloc return glibc's own blocks? A large one has a mapping of its own then, begins two words behind its
+ * page's beginning, and the word before has its size.
+ */
+static bool returns_glibcs(void *(*get)(size_t), void (*give)(void *))
+{
+	const size_t large = (size_t)33 << 20, mapped = 2;
+	size_t word = 0;
+	void *p;
+
+	if (!mw_glibc_version())
+		return false;
+	p = get(large);
+	if (p && (uintptr_t)p % mw_page_size() == 2 * sizeof(size_t))
+		word = ((const size_t *)p)[-1];
+	give(p);
+	return (word & 7) == mapped && word > large && word < 2 * large;
+}
+
 /* --- in front ------------------------------------------------------------------- */
 
 bool mw_reached;
 
-/* The preload's function that a call of this name reaches before ours; NULL: there is none. */
+/* The function that a call of this name reaches before ours; NULL: there is none. */
 static void *in_front(const char *name)
 {
 	void *f = dlsym(RTLD_DEFAULT, name);
 
 	mw_reached = false;
-	return f && !mw_real_of_program(f) && !mw_real_same_object(f, &mw_real) ? f : NULL;
+	return f && !mw_real_same_object(f, &mw_real) ? f : NULL;
 }
 
 /* Is the block another allocator's, as no call came to us? Ends its life. */
@@ -34,9 +53,10 @@ static bool is_foreign(void *block)
 	return foreign;
 }
 
-static bool keeps_malloc(void)
+/* name: of a function of one size, of which it is a block. */
+static bool keeps_block(const char *name)
 {
-	void *(*get)(size_t) = (void *(*)(size_t))in_front("malloc");
+	void *(*get)(size_t) = (void *(*)(size_t))in_front(name);
 
 	return get && is_foreign(get(24));
 }
@@ -52,11 +72,29 @@ static bool keeps_calloc(void)
 static bool keeps_realloc(void)
 {
 	void *(*get)(void *, size_t) = (void *(*)(void *, size_t))in_front("realloc");
+	void *(*array)(void *, size_t, size_t);
+	bool keeps = get && is_foreign(get(NULL, 24));
 
-	return get && is_foreign(get(NULL, 24));
+	array = (void *(*)(void *, size_t, size_t))in_front("reallocarray");
+	return (array && is_foreign(array(NULL, 1, 24))) || keeps;
 }
 
-/* A block from beneath: both the allocator there and a preload that keeps frees to itself can take it. */
+static bool keeps_aligned(const char *name)
+{
+	void *(*get)(size_t, size_t) = (void *(*)(size_t, size_t))in_front(name);
+
+	return get && is_foreign(get(64, 64));
+}
+
+static bool keeps_posix_memalign(void)
+{
+	int (*get)(void **, size_t, size_t) = (int (*)(void **, size_t, size_t))in_front("posix_memalign");
+	void *block = NULL;
+
+	return get && !get(&block, 64, 64) && is_foreign(block);
+}
+
+/* A block from beneath: both the allocator there and a wrapper that keeps frees to itself can take it. */
 static bool keeps_free(void)
 {
 	void (*give)(void *) = (void (*)(void *))in_front("free");
@@ -69,11 +107,58 @@ static bool keeps_free(void)
 	return !mw_reached;
 }
 
-bool mw_is_behind_allocator(void)
+static bool is_programs(const char *name)
 {
-	/* malloc first: an allocator that keeps it has a free for its own blocks only */
-	return !mw_real_joined && !mw_real_of_program(&mw_real) &&
-	       (keeps_malloc() || keeps_calloc() || keeps_realloc() || keeps_free());
+	return mw_real_of_program(dlsym(RTLD_DEFAULT, name));
+}
+
+/* It has the four without which no allocator works, and doesn't pass them to the C library. */
+static bool has_own_allocator(void)
+{
+	return is_programs("malloc") && is_programs("calloc") && is_programs("realloc") &&
+	       is_programs("free") &&
+	       !returns_glibcs((void *(*)(size_t))dlsym(RTLD_DEFAULT, "malloc"),
+			       (void (*)(void *))dlsym(RTLD_DEFAULT, "free"));
+}
+
+static bool has_some(void)
+{
+#define MW_HOOK_REAL(name, result, params) \
+	if (is_programs(#name))            \
+		return true;
+#include "api/hooks.def"
+	return false;
+}
+
+const char *mw_behind_allocator(void)
+{
+	bool keeps;
+
+	if (mw_real_joined || mw_real_of_program(&mw_real))
+		return NULL;
+	/* each is called, as wrappers look for their next function then. Who keeps malloc has a free for its own blocks */
+	keeps = keeps_block("malloc") || keeps_free();
+	keeps = keeps_calloc() || keeps;
+	keeps = keeps_realloc() || keeps;
+	keeps = keeps_aligned("memalign") || keeps;
+	keeps = keeps_aligned("aligned_alloc") || keeps;
+	keeps = keeps_posix_memalign() || keeps;
+	keeps = keeps_block("valloc") || keeps;
+	keeps = keeps_block("pvalloc") || keeps;
+	if (!keeps)
+		return NULL;
+	if (has_own_allocator())
+		return NULL;
+	if (has_some())
+		return "this program has a part of an allocator of its own: it runs untracked";
+	return "LD_PRELOAD has another allocator in front, so this program runs untracked: put mwrap first";
+}
+
+void *mw_real_beside(const char *name)
+{
+	void *f = in_front(name);
+
+	return f ? f : mw_real_next(name);
 }
 
 /* --- beneath -------------------------------------------------------------------- */
@@ -100,25 +185,13 @@ static bool comes_behind(const void *f, const void *m)
 	return false;
 }
 
-/*
- * A wrapper of all but malloc_usable_size, which is the C library's here: does it return glibc's own blocks? A large one
- * has a mapping of its own then, begins two words behind its page's beginning, and the word before has its size.
- */
-static bool returns_glibcs(const struct mw_real *r)
+/* Of a wrapper that leaves malloc_usable_size to the C library. */
+static bool knows_rooms(const struct mw_real *r)
 {
-	const size_t large = (size_t)33 << 20, mapped = 2;
 	struct mw_object o;
-	size_t word = 0;
-	void *p;
 
-	if (!mw_glibc_version() || !mw_object_of((uintptr_t)r->malloc_usable_size, &o) ||
-	    !mw_is_libc(o.map))
-		return false;
-	p = r->malloc(large);
-	if (p && (uintptr_t)p % mw_page_size() == 2 * sizeof(size_t))
-		word = ((const size_t *)p)[-1];
-	r->free(p);
-	return (word & 7) == mapped && word > large && word < 2 * large;
+	return r->malloc_usable_size && mw_object_of((uintptr_t)r->malloc_usable_size, &o) &&
+	       mw_is_libc(o.map) && returns_glibcs(r->malloc, r->free);
 }
 
 const char *mw_of_one_allocator(struct mw_real *r)
@@ -133,7 +206,7 @@ const char *mw_of_one_allocator(struct mw_real *r)
 	}
 	if (own.malloc_usable_size)
 		*r = own;
-	else if (!r->malloc_usable_size || !returns_glibcs(r))
+	else if (!knows_rooms(r))
 		return "the allocator that LD_PRELOAD has lacks malloc_usable_size, so this program runs untracked";
 	return NULL;
 }

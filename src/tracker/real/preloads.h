@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * preloads.h - other libraries of LD_PRELOAD that define an allocator's functions: in front of the tracker, or beneath.
+ * preloads.h - others that define an allocator's functions: libraries of LD_PRELOAD in front of the tracker or beneath, and
+ * the program.
  *
  * Each may be an allocator, or a wrapper that passes calls on; a wrapper may have some of the functions only. For
  * real.c, while it finds the functions: in one thread, once for each process.
@@ -15,11 +16,14 @@ struct mw_real;
 extern bool mw_reached;
 
 /*
- * Does a preload in front keep one of the four to itself? Then the tracker would see blocks without their end, or
- * ends without a beginning. A preload that passes calls on is no such one. A program's own allocator is left alone,
- * too: some of its libraries may use ours.
+ * Does a library in front, or the program, keep one of an allocator's functions to itself? Then the tracker would
+ * see blocks without their end, or ends without a beginning. Returns why the process runs untracked. NULL: all pass
+ * calls on, or the program has an allocator of its own: that is left alone, as some of its libraries may use ours.
  */
-bool mw_is_behind_allocator(void);
+const char *mw_behind_allocator(void);
+
+/* What the app's calls of this name would reach without the tracker. NULL: nothing. */
+void *mw_real_beside(const char *name);
 
 /*
  * r has the next function of each name. Leaves those of one allocator, and NULL for what it lacks: it can't free

@@ -132,17 +132,22 @@ static struct {
 } early;
 
 /* With room for a tail, as each block of the tracker's has. */
-static void *early_alloc(size_t n)
+static void *early_alloc(size_t align, size_t n)
 {
-	if (!early.malloc || n > PTRDIFF_MAX)
-		return boot_alloc(16, n);
-	return early.malloc(n + 2 * sizeof(size_t));
+	void *(*aligned)(size_t, size_t) = NULL;
+
+	mw_reached = true;
+	if (align > 16 && early.malloc)
+		aligned = (void *(*)(size_t, size_t))mw_real_next("memalign");
+	if (!early.malloc || n > PTRDIFF_MAX || (align > 16 && !aligned))
+		return boot_alloc(align, n);
+	n += 2 * sizeof(size_t);
+	return aligned ? aligned(align, n) : early.malloc(n);
 }
 
 static void *first_malloc(size_t n)
 {
-	mw_reached = true;
-	return found() ? mw_real.malloc(n) : early_alloc(n);
+	return found() ? mw_real.malloc(n) : early_alloc(16, n);
 }
 
 static void first_free(void *p)
@@ -161,12 +166,11 @@ static void *first_calloc(size_t n, size_t m)
 	size_t bytes;
 	void *p;
 
-	mw_reached = true;
 	if (found())
 		return mw_real.calloc(n, m);
 	if (__builtin_mul_overflow(n, m, &bytes))
 		bytes = SIZE_MAX;
-	p = early_alloc(bytes);
+	p = early_alloc(16, bytes);
 	return p ? memset(p, 0, bytes) : NULL;
 }
 
@@ -186,7 +190,7 @@ static void *first_realloc(void *p, size_t n)
 		errno = ENOMEM;
 		return NULL;
 	}
-	q = early_alloc(n);
+	q = early_alloc(16, n);
 	if (p)
 		room = mw_boot_size(p);
 	if (q && room)
@@ -209,30 +213,30 @@ static void *first_reallocarray(void *p, size_t n, size_t m)
 
 static void *first_memalign(size_t align, size_t n)
 {
-	return found() ? mw_real.memalign(align, n) : boot_alloc(align, n);
+	return found() ? mw_real.memalign(align, n) : early_alloc(align, n);
 }
 
 static int first_posix_memalign(void **out, size_t align, size_t n)
 {
 	if (found())
 		return mw_real.posix_memalign(out, align, n);
-	*out = boot_alloc(align, n);
+	*out = early_alloc(align, n);
 	return *out ? 0 : ENOMEM;
 }
 
 static void *first_aligned_alloc(size_t align, size_t n)
 {
-	return found() ? mw_real.aligned_alloc(align, n) : boot_alloc(align, n);
+	return found() ? mw_real.aligned_alloc(align, n) : early_alloc(align, n);
 }
 
 static void *first_valloc(size_t n)
 {
-	return found() ? mw_real.valloc(n) : boot_alloc(mw_page_size(), n);
+	return found() ? mw_real.valloc(n) : early_alloc(mw_page_size(), n);
 }
 
 static void *first_pvalloc(size_t n)
 {
-	return found() ? mw_real.pvalloc(n) : boot_alloc(mw_page_size(), n);
+	return found() ? mw_real.pvalloc(n) : early_alloc(mw_page_size(), n);
 }
 
 static size_t first_malloc_usable_size(void *p)
@@ -365,7 +369,7 @@ static bool is_glibc(void)
 void mw_real_init(void)
 {
 	struct mw_real r;
-	bool behind;
+	const char *behind;
 	int unknown = 0;
 
 	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -376,15 +380,13 @@ void mw_real_init(void)
 	/* a wrapper looks for its own next ones now: not while dlsym frees the message of a symbol that isn't there */
 	if (early.malloc && early.free)
 		early.free(early.malloc(1));
-	behind = mw_is_behind_allocator();
-#define MW_HOOK_REAL(name, result, params) r.name = (result(*) params)mw_real_next(#name);
-#include "api/hooks.def"
 	mw_real_aside = mw_untracked_reason();
-	if (!mw_real_aside && behind)
-		mw_real_aside =
-			"LD_PRELOAD has another allocator in front, so this program runs untracked: put mwrap first";
+	behind = mw_real_aside ? NULL : mw_behind_allocator();
+#define MW_HOOK_REAL(name, result, params) \
+	r.name = (result(*) params)(behind ? mw_real_beside(#name) : mw_real_next(#name));
+#include "api/hooks.def"
 	if (!mw_real_aside)
-		mw_real_aside = mw_of_one_allocator(&r);
+		mw_real_aside = behind ? behind : mw_of_one_allocator(&r);
 	mw_real_musl(&r);
 	mw_real = r;
 	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */

@@ -3,10 +3,15 @@
 #include "shared/sys/libc.h"
 #include "shared/sys/sanitizer.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
 #include <string.h>
+
+/*
+ * Of a sanitizer that is linked into the program itself; UBSan's runtime lacks it. By a weak reference: for a symbol that
+ * isn't there dlsym allocates, and frees that by a free of the app's, which the tracker doesn't know yet.
+ */
+extern __attribute__((weak, visibility("default"))) size_t __sanitizer_get_heap_size(void);
 
 /* A library of memcheck, helgrind, drd, dhat or massif; other tools have the core's only. */
 static bool is_valgrind(const char *file)
@@ -29,8 +34,7 @@ const char *mw_untracked_reason(void)
 		if (mw_sanitizer_library(file))
 			return sanitizer;
 	}
-	/* a sanitizer linked into the program itself; UBSan's runtime lacks this function */
-	return dlsym(RTLD_DEFAULT, "__sanitizer_get_heap_size") ? sanitizer : NULL;
+	return __sanitizer_get_heap_size ? sanitizer : NULL;
 }
 
 /*

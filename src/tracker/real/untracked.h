@@ -11,7 +11,7 @@
 #pragma once
 
 /*
- * The reason, as a line for stderr; NULL: there is none. Only dlsym may allocate here. Calls
+ * The reason, as a line for stderr; NULL: there is none. Allocates nothing. Calls
  * nothing that a sanitizer interposes. Any time after relocation.
  */
 const char *mw_untracked_reason(void);
