@@ -5,13 +5,13 @@
 # mwrapctl attach and detach: a process that began without the tracker is asked from outside to track
 # itself. If it has loaded the gem it is asked by SIGURG, else it is made to load the tracker (src/tools/attach).
 
-require "minitest/mock"
 require_relative "../lib/mwrap/ctl"
 require_relative "../lib/mwrap/ctl/attach"
 require_relative "lib/allocators"
 require_relative "lib/ptrace"
 require_relative "lib/served"
 require_relative "lib/waits"
+require "minitest/mock"
 
 module AttachTest
   include HttpdTest
