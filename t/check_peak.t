@@ -71,7 +71,10 @@ class CheckPeakTest < Minitest::Test
     RUBY
   end
 
-  def missed(threads) = STEP * threads + NOISE
+  # In Ruby 4.0 a thread's own stack is malloc's, and each thread may leave it there for a while.
+  STACK = RUBY_VERSION >= "4.0" ? 1 << 20 : 0
+
+  def missed(threads) = STEP * threads + NOISE + (threads > 1 ? STACK * threads : 0)
 
   def assert_peaks(run, threads)
     all = run.stdout.lines.map { |l| JSON.parse(l) }
