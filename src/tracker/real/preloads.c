@@ -53,7 +53,7 @@ static bool is_foreign(void *block)
 	return foreign;
 }
 
-/* name: of a function of one size, of which it is a block. */
+/* name: of a function that takes a size alone. */
 static bool keeps_block(const char *name)
 {
 	void *(*get)(size_t) = (void *(*)(size_t))in_front(name);
@@ -136,7 +136,10 @@ const char *mw_behind_allocator(void)
 
 	if (mw_real_joined || mw_real_of_program(&mw_real))
 		return NULL;
-	/* each is called, as wrappers look for their next function then. Who keeps malloc has a free for its own blocks */
+	/*
+	 * Each is called, as wrappers look for their next function then. An allocator that keeps malloc has a free for its
+	 * own blocks.
+	 */
 	keeps = keeps_block("malloc") || keeps_free();
 	keeps = keeps_calloc() || keeps;
 	keeps = keeps_realloc() || keeps;
@@ -145,9 +148,7 @@ const char *mw_behind_allocator(void)
 	keeps = keeps_posix_memalign() || keeps;
 	keeps = keeps_block("valloc") || keeps;
 	keeps = keeps_block("pvalloc") || keeps;
-	if (!keeps)
-		return NULL;
-	if (has_own_allocator())
+	if (!keeps || has_own_allocator())
 		return NULL;
 	if (has_some())
 		return "this program has a part of an allocator of its own: it runs untracked";
