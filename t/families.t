@@ -151,7 +151,7 @@ class FamiliesTest < Minitest::Test
     becomes("Allocations are sampled in 1 of 3 processes: their figures are estimates", &told)
     assert_equal 200, get("/all/overruns.json").status
     assert_equal 409, get("/#{workers[0]}/overruns.json").status
-    assert_equal({ workers[0] => true, workers[1] => false, app.pid => false }, list(3).to_h { |p| [p["pid"], p["live_error"].positive?] })
+    becomes({ workers[0] => true, workers[1] => false, app.pid => false }) { list(3).to_h { |p| [p["pid"], p["live_error"].positive?] } }
     assert_equal 1, get("/family").body.b.scan("<td class=\"num\">\u2248".b).size
     becomes("3 of 3") { post("/all/sampled").body[/\A3 of 3/] }
     becomes("Allocations are sampled: all figures are estimates", &told)

@@ -153,10 +153,10 @@ struct mw_stacks *mw_sum_stacks(const struct mw_part *, size_t n);
 void mw_sum_stacks_free(struct mw_stacks *);
 
 /*
- * The sum of n tables as a tracker's, for the calling thread. Rows are added up by
- * location, native ones by module and offset; these show no address, and a symbol if
- * one process knows it. Sums stop at the largest value of their type. NULL: no
- * memory. Release with mw_sum_end() in that thread, before the next sum.
+ * The sum of n tables as a tracker's, for the calling thread, until its next
+ * call. Rows are added up by location, native ones by module and offset; these
+ * show no address, and a symbol if one process knows it. Sums stop at the largest
+ * value of their type. NULL: no memory. Release with mw_sum_end() in that thread.
  */
 const struct mw_api *mw_sum_api(const struct mw_part *, size_t n, const struct mw_api *own);
 void mw_sum_end(void);

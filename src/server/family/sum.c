@@ -355,8 +355,10 @@ static bool fill_stats(struct sum *sum)
 
 const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct mw_api *own)
 {
-	struct sum *sum = malloc(sizeof(*sum));
+	struct sum *sum;
 
+	mw_sum_end();
+	sum = malloc(sizeof(*sum));
 	if (!sum)
 		return NULL;
 	*sum = (struct sum){
