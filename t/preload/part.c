@@ -27,52 +27,31 @@ void *__libc_memalign(size_t, size_t);
 #define PASS(name, result, params, args) ((void)0)
 #endif
 
+/* The function of this name; own: what it does if there is no next one. */
+#define PASSES(name, result, params, args, own)   \
+	result name params                        \
+	{                                         \
+		PASS(name, result, params, args); \
+		return own;                       \
+	}
+
 #ifdef HAS_malloc
-void *malloc(size_t n)
-{
-	PASS(malloc, void *, (size_t), (n));
-	return __libc_malloc(n);
-}
+PASSES(malloc, void *, (size_t n), (n), __libc_malloc(n))
 #endif
-
 #ifdef HAS_free
-void free(void *p)
-{
-	PASS(free, void, (void *), (p));
-	__libc_free(p);
-}
+PASSES(free, void, (void *p), (p), __libc_free(p))
 #endif
-
 #ifdef HAS_calloc
-void *calloc(size_t n, size_t m)
-{
-	PASS(calloc, void *, (size_t, size_t), (n, m));
-	return __libc_calloc(n, m);
-}
+PASSES(calloc, void *, (size_t n, size_t m), (n, m), __libc_calloc(n, m))
 #endif
-
 #ifdef HAS_realloc
-void *realloc(void *p, size_t n)
-{
-	PASS(realloc, void *, (void *, size_t), (p, n));
-	return __libc_realloc(p, n);
-}
+PASSES(realloc, void *, (void *p, size_t n), (p, n), __libc_realloc(p, n))
 #endif
-
 #ifdef HAS_memalign
-void *memalign(size_t align, size_t n)
-{
-	PASS(memalign, void *, (size_t, size_t), (align, n));
-	return __libc_memalign(align, n);
-}
+PASSES(memalign, void *, (size_t align, size_t n), (align, n), __libc_memalign(align, n))
 #endif
-
 #ifdef HAS_aligned_alloc
-void *aligned_alloc(size_t align, size_t n)
-{
-	PASS(aligned_alloc, void *, (size_t, size_t), (align, n));
-	return __libc_memalign(align, n);
-}
+PASSES(aligned_alloc, void *, (size_t align, size_t n), (align, n), __libc_memalign(align, n))
 #endif
 
 #ifdef HAS_posix_memalign
