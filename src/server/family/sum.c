@@ -195,8 +195,9 @@ struct sum {
 	struct mw_snapshot *snapshot;
 };
 
-static struct mw_snapshot *snapshot_of(struct sum *sum)
+static struct mw_snapshot *sum_snapshot(void)
 {
+	struct sum *sum = mw_context();
 	struct item *items;
 	size_t n;
 
@@ -206,11 +207,6 @@ static struct mw_snapshot *snapshot_of(struct sum *sum)
 		free(items);
 	}
 	return sum->snapshot;
-}
-
-static struct mw_snapshot *sum_snapshot(void)
-{
-	return snapshot_of(mw_context());
 }
 
 static void sum_snapshot_free(struct mw_snapshot *s)
@@ -328,7 +324,7 @@ static void end(struct sum *sum)
 	free(sum);
 }
 
-/* Totals come from the rows, without the inherited baselines. */
+/* Of the calling thread's sum. Totals come from the rows, without the inherited baselines. */
 static bool fill_stats(struct sum *sum)
 {
 	struct mw_row all = { 0 };
@@ -336,7 +332,7 @@ static bool fill_stats(struct sum *sum)
 
 	for (size_t i = 0; i < sum->n; i++)
 		add_stats(&sum->stats, &sum->parts[i].wire->stats);
-	s = snapshot_of(sum);
+	s = sum_snapshot();
 	for (size_t i = 0; s && i < s->n; i++)
 		mw_row_add(&all, &s->rows[i]);
 	sum->stats.total = all.total;

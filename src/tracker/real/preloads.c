@@ -33,7 +33,7 @@ static bool returns_glibcs(void *(*get)(size_t), void (*give)(void *))
 
 bool mw_reached;
 
-/* The function that a call of this name reaches before ours; NULL: there is none. */
+/* The function that a call of this name reaches before ours; NULL: there is none. From now on mw_reached tells of calls. */
 static void *in_front(const char *name)
 {
 	void *f = dlsym(RTLD_DEFAULT, name);

@@ -22,11 +22,11 @@ extern bool mw_reached;
  */
 const char *mw_behind_allocator(void);
 
-/* What the app's calls of this name would reach without the tracker. NULL: nothing. */
+/* Returns the function that the app calls by this name without the tracker. NULL: there is none. */
 void *mw_real_beside(const char *name);
 
 /*
  * r has the next function of each name. Leaves those of one allocator, and NULL for what it lacks: it can't free
- * another one's blocks. Returns NULL, or why the process runs untracked; then r is as it was.
+ * another one's blocks. malloc_usable_size is there. Returns NULL, or why the process runs untracked; then r is as it was.
  */
 const char *mw_of_one_allocator(struct mw_real *r);

@@ -179,7 +179,6 @@ static void *first_realloc(void *p, size_t n)
 	size_t room = 0;
 	void *q;
 
-	mw_reached = true;
 	if (found())
 		return mw_real.realloc(p, n);
 	if (p && !mw_real_is_boot(p)) {

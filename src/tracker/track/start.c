@@ -133,7 +133,7 @@ static void prime_usable_size(void)
 {
 	void *p = mw_real.malloc(1);
 
-	if (p && mw_real.malloc_usable_size)
+	if (p)
 		(void)mw_real.malloc_usable_size(p);
 	mw_real.free(p);
 }
@@ -304,7 +304,7 @@ void mw_start(void)
 	mw_arena_use(text_alloc, text_free);
 	prime_usable_size();
 	key_made = pthread_key_create(&key, thread_ends) == 0;
-	ok = mw_real.malloc_usable_size && mw_callsites_init();
+	ok = mw_callsites_init();
 	mw_mode_choose();
 	mw_tails_expect(ok);
 	__atomic_store_n(&mw_roomy_malloc,
