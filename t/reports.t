@@ -62,8 +62,7 @@ class TestOfReports < Minitest::Test
     assert_equal [200, "report: is being written into #{reports_dir}\n"], [r.status, r.body]
     assert_complete a_report, LINE
     assert_match(/because somebody asked/, File.read("#{reports[0]}/verdict.txt"))
-    events = JSON.parse(body("/history.json"))["events"]
-    assert_includes events.map { |e| e["text"] }, File.basename(reports[0])
+    eventually("the event") { JSON.parse(body("/history.json"))["events"].any? { |e| e["text"] == File.basename(reports[0]) } }
   end
 
   # --- one line instead of a directory ---------------------------------------
