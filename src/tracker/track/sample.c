@@ -135,7 +135,7 @@ static void shorten(struct mw_shard *t)
 /* --- a sample ------------------------------------------------------------------------- */
 
 /* The record's ref of a block that was just admitted, and its location; 0: it has no record. */
-static uint32_t ref_of(const void *p, uint32_t *id)
+MW_INLINE uint32_t ref_of(const void *p, uint32_t *id)
 {
 	uint32_t ref = mw_tail_read(p, mw_usable(p));
 	uint64_t where = mw_record_guess_where(mw_record_guess(ref));
