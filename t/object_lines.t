@@ -62,13 +62,13 @@ class ObjectLinesTest < Minitest::Test
       assert_equal "on", sampled["state"], sampled.inspect
       found = KINDS.each_index.map { |k| rows[FIRST + k] || flunk("#{KINDS[k]}: no row") }
       truths = each.map { |n| (n * rounds).round }
-      bytes_a_sample = found.sum(&:object_bytes).fdiv(found.sum(&:object_samples))
+      objects_a_sample = found.sum(&:objects).fdiv(found.sum(&:object_samples))
       found.zip(KINDS, truths) do |row, kind, truth|
         off = (row.objects - truth).abs * 100.0 / [row.objects, 1].max
         puts format("# %-55s %8d of %8d: off %5.1f %%, stated %3d %%, %4d samples", kind, row.objects, truth, off, row.object_error, row.object_samples)
         # Samples are Poisson's, so the root of their number has a deviation of a half: 4.5 times that, and 5 % for
         # what Ruby's counter of objects leaves out.
-        expected = Math.sqrt(truth * row.object_bytes.fdiv(row.objects) / bytes_a_sample)
+        expected = Math.sqrt(truth / objects_a_sample)
         assert_in_delta expected, Math.sqrt(row.object_samples), 2.25 + 0.05 * expected, "#{kind}: #{row.objects} of #{truth}: #{row.inspect}"
       end
       # of all together, four standard deviations
