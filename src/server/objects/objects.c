@@ -20,6 +20,9 @@ enum {
 	CPU_NS = 5000000,  /* the process's CPU time from window to window, at least */
 	CPU_MOST_NS = 500000000, /* and at most */
 	SHARE = 333,       /* a window, and asking for it, may take one part in so many of it: 0.3 % */
+	WALL_SHARE = 10000, /* or of the time, for an app that hardly works and leaks all the same: 0.01 % */
+	WALL_S = 5, /* from window to window then, at least */
+	WALL_MOST_S = 60, /* and at most */
 	NAP_NS = 5000000, /* the thread's sleep, at least. It is as long as one CPU takes to the next window; or, */
 	NAP_MOST_NS = 320000000 /* while the process doesn't work, twice as long as the last one */
 };
@@ -39,15 +42,17 @@ static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
 static uint64_t look_at(const struct mw_api *api, uint64_t cpu, bool works, uint64_t due)
 {
 	static uint64_t spent; /* on windows, as of the last one */
+	static uint64_t latest; /* the time at which the next one is due, whatever CPU time was taken */
 	bool look = mw_deaths_want_look(cpu, !works);
-	uint64_t cost;
+	uint64_t cost, now = mw_now_ns();
 
-	if (cpu < due && (works || !look))
+	if (cpu < due && now < latest && (works || !look))
 		return due;
 	if (!mw_window_ask(api))
 		return 0;
 	cost = mw_windows_ns() + mw_get(&asking_ns) - spent;
 	spent += cost;
+	latest = now + within(cost * WALL_SHARE, WALL_S * 1000000000ull, WALL_MOST_S * 1000000000ull);
 	return cpu + within(cost * SHARE, CPU_NS, CPU_MOST_NS);
 }
 

@@ -7,8 +7,9 @@
  * good, and stands for all others of its kind.
  *
  * Windows (window.c). A thread of ours asks Ruby for a job now and then, by the CPU time that the process
- * takes. The job, with the GVL, enables a tracepoint for new objects. Its hook skips some by chance, notes some, and
- * asks for the job again, which disables the tracepoint. Ruby's fast way runs untouched outside of windows.
+ * takes, and after some seconds if that is hardly any. The job, with the GVL, enables a tracepoint for new objects. Its
+ * hook skips some by chance, notes some, and asks for the job again, which disables the tracepoint. Ruby's fast way runs
+ * untouched outside of windows.
  *
  * Weights. Ruby counts all new objects exactly. Each noted one stands for those made since the last window, divided by
  * the noted ones. So a rate that changes is no bias.
