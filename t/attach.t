@@ -40,7 +40,7 @@ module AttachTest
 
   # Why there was no answer: what is left of the request, and where each thread is.
   def where_they_wait(pid)
-    return unless pid
+    return "" unless pid
     tasks = Dir["/proc/#{pid}/task/*"].map { |t| %w[comm wchan syscall].map { |f| File.read("#{t}/#{f}").strip rescue "?" }.join(" ") }
     [requests(pid).join(" "), *tasks].join("\n")
   end
