@@ -118,6 +118,25 @@ end
 class TestOfLauncherCommand < Minitest::Test
   include LauncherTest
 
+  # A deploy removes the folder in which a program is started, and each tool of ours may be.
+  def test_the_working_directory_may_be_gone
+    in_tmp do |dir|
+      recording = "#{dir}/r.mwtrace"
+      File.write("#{dir}/s.rb", "def step = nil\n")
+      gone = ->(*words, env: {}) { run_command("sh", "-c", "mkdir #{dir}/gone && cd #{dir}/gone && rmdir #{dir}/gone && exec \"$@\"", "sh", *words, env: env) }
+      said = ->(run) { [run.stdout, run.stderr, run.status.exitstatus] }
+      [{}, { "MWRAP" => "malloc:jemalloc", "LD_LIBRARY_PATH" => ".:lib" }, { "MWRAP" => "dump_path:#{dir}/dump" }].each do |env|
+        assert_equal ["hi\n", "", 0], said.(gone.(LAUNCHER, "echo", "hi", env: { "MWRAP" => nil }.merge(env))), env
+      end
+      assert_equal ["", "mwrap: dump_path:here: the working directory is gone: give a path that begins with /\n", 2],
+                   said.(gone.(LAUNCHER, "echo", "hi", env: { "MWRAP" => "dump_path:here" }))
+      ctl = [RUBY, "-I#{LIB}", "#{LIB}/exe/mwrapctl"]
+      assert_equal ["hi\n", 0], said.(gone.(*ctl, "record", "-o", recording, "echo", "hi")).values_at(0, 2)
+      assert_match(/\Aas recorded/, gone.(*ctl, "replay", recording).stdout.lines[1])
+      assert_match(/\Aclean/, gone.(*ctl, "check", "#{dir}/s.rb").stdout)
+    end
+  end
+
   def test_a_command_that_is_not_there_is_127
     layout do |dir|
       assert_refused launch(dir, "no-such-command"), "no-such-command: command not found", 127

@@ -38,7 +38,7 @@ module Mwrap
     # linker's cache, the usual directories (for systems without a cache).
     def installed
       dirs = ENV.fetch("LD_LIBRARY_PATH", "").split(/[:;]/).reject(&:empty?)
-      dirs.flat_map { |dir| Dir[File.join(File.expand_path(dir), "*.so*")] } + cached + usual
+      dirs.flat_map { |dir| Dir[File.join(File.expand_path(dir), "*.so*")] rescue [] } + cached + usual # the working directory may be gone
     end
 
     # "	NAME (libc6,x86-64) => PATH". An object of another machine's is passed over.

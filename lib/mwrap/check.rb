@@ -111,6 +111,8 @@ module Mwrap
       # A location with a path relative to the current folder, if it is in there.
       def short(location) # :nodoc:
         location.delete_prefix("#{Dir.pwd}/")
+      rescue SystemCallError # that folder is gone
+        location
       end
     end
 

@@ -135,9 +135,15 @@ module Mwrap
     # The options with absolute paths. A process that COMMAND starts may run in another directory,
     # and still belongs to the same family.
     def absolute(text)
-      here = "#{Dir.pwd}/".gsub(/[,\\]/) { "\\#{_1}" }.gsub("%", "%%")
       relative = /\A(?:#{Options.paths.join("|")}):(?=[^\/])/n
-      items(text).map { |item| item.sub(relative) { "#{$&}#{here.b}" } }.join
+      items(text).map { |item| item.sub(relative) { "#{$&}#{here(item)}" } }.join
+    end
+
+    # The working directory as it is written in an option. Nobody asks for it if each path is absolute: it may be gone.
+    def here(item)
+      "#{Dir.pwd}/".gsub(/[,\\]/) { "\\#{_1}" }.gsub("%", "%%").b
+    rescue SystemCallError
+      raise Failure, "#{item}: the working directory is gone: give a path that begins with /"
     end
 
     # The options and the commas between them.

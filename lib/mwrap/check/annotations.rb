@@ -34,6 +34,8 @@ module Mwrap
       def relative(path)
         top = ENV.fetch("GITHUB_WORKSPACE", "").then { |dir| dir.empty? ? Dir.pwd : dir }
         path.delete_prefix("#{top.chomp("/")}/")
+      rescue SystemCallError # the working directory is gone
+        path
       end
     end
   end
