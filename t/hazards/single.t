@@ -114,6 +114,18 @@ class SingleThreadHazards < Minitest::Test
     assert_child_unchanged("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "echo", "in all")
   end
 
+  # After unshare(2) the kernel refuses threads to a process whose children begin a PID namespace, and ours had left for the
+  # call. Their namespace's first process has a server.
+  def test_a_pid_namespace_for_children
+    skip "no user namespaces here" unless namespaces?
+    in_tmp do |dir|
+      script = "$stdout.sync = true; sleep 0.01 until File.socket?('#{dir}/s'); puts 'served'; $stdin.read"
+      run = launched("socket:%DIR%/s", "unshare", "-r", "--pid", "--fork", MwrapTest::RUBY, "-e", script, dir: dir)
+      assert_equal ["served\n", true], [run.stdout, run.status.success?]
+      assert_match(/\A(mwrap: the server's thread: can't be created: this process makes a PID namespace for its children\n)?\z/, run.stderr)
+    end
+  end
+
   def test_bubblewrap
     skip "no user namespaces here" unless namespaces?
     box = %w[bwrap --bind / / --unshare-all --uid 1000 --gid 1000 id -u]

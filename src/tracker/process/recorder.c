@@ -399,7 +399,7 @@ static bool started(const struct mw_record_how *h, char *err)
 	prepare();
 	if (!start(false, &error)) {
 		snprintf(err, MW_ERROR_MAX, "the recorder's thread: can't be created: %s",
-			 mw_sys_error(error));
+			 mw_own_thread_refused(error));
 		return false;
 	}
 	for (int i = 0; i < START_MS && mw_get(&state->is) == MW_RECORD_STARTING && !mw_own_must_leave();

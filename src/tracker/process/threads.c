@@ -108,6 +108,15 @@ static void *run(void *thread)
 	return NULL;
 }
 
+const char *mw_own_thread_refused(int error)
+{
+	if (!mw_linker_starts_threads())
+		return "another thread was loading a library when this process was forked";
+	if (error == EINVAL) /* its attributes are right: the kernel refuses it, clone(2) */
+		return "this process makes a PID namespace for its children";
+	return mw_sys_error(error);
+}
+
 static int create(struct mw_host_thread *t)
 {
 	int e;
@@ -116,10 +125,7 @@ static int create(struct mw_host_thread *t)
 	e = mw_own_thread_start(run, t, t->stack);
 	if (e) {
 		__atomic_store_n(&t->is, MW_THREAD_OVER, __ATOMIC_RELEASE);
-		mw_log("%s: %s", t->failed,
-		       mw_linker_starts_threads() ?
-			       mw_sys_error(e) :
-			       "another thread was loading a library when this process was forked");
+		mw_log("%s: %s", t->failed, mw_own_thread_refused(e));
 	}
 	mw_quiet_leave();
 	return e;

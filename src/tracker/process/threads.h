@@ -37,6 +37,8 @@ bool mw_host_thread_exists(const struct mw_host_thread *);
 /* In api.h: thread_start, thread_run. */
 int mw_own_thread_start(void *(*run)(void *), void *arg, size_t stack);
 int mw_own_thread_run(void *(*run)(void *), void *arg, size_t stack, void **result);
+/* Why one of these or mw_host_thread_start returned that errno: a text that stays. In a quiet section. */
+const char *mw_own_thread_refused(int error);
 
 /*
  * Around a call of the app's that changes what the kernel keeps for each thread. False: nothing is to be done, and
