@@ -279,7 +279,7 @@ check: all check-programs
 	t/lib/prove.sh $(PROVE_FLAGS)
 
 # --- what runs for long, or measures times, which no test does. GNUmakefile's head says what each is; options: see the file ---
-bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-modes check-rubies screenshots soak: export RUBY := $(RUBY)
+bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-lives check-modes check-rubies screenshots soak: export RUBY := $(RUBY)
 bench:
 	$(Q)t/bench/run.sh
 bench-sides:
@@ -292,6 +292,8 @@ check-behaviour:
 	$(Q)t/behaviour/run.sh
 check-modes: all check-programs
 	$(Q)BUILT='$(abspath $(T))' '$(RUBY)' t/behaviour/modes.rb
+check-lives: all check-programs
+	$(Q)BUILT='$(abspath $(T))' '$(RUBY)' t/behaviour/lives.rb $(LIVES)
 check-rubies:
 	$(Q)BARE_ROOT='$(BARE_ROOT)' SUITES='$(SUITES)' CHECK='$(CHECK)' t/rubies/run.sh
 screenshots:
@@ -300,9 +302,10 @@ screenshots:
 	$(Q)t/lib/with_browser.sh t/screenshots/objects.rb
 	$(Q)t/lib/with_browser.sh t/screenshots/story.rb
 SECONDS ?= 600
+LIVES ?= 300
 soak:
 	$(Q)t/soak/run.sh $(SECONDS)
 chaos: all $(T)/programs/chaos $(PLUGINS)
 	$(Q)'$(RUBY)' t/stress/chaos.rb $(SECONDS) $(SEED)
 .PHONY: check-programs bench-programs clang planted asan tsan lives fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
-	bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-modes check-rubies screenshots soak chaos
+	bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-lives check-modes check-rubies screenshots soak chaos

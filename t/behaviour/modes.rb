@@ -23,8 +23,8 @@ module Modes
   LIMIT = 120 # seconds: a program that takes longer hangs
 
   # command: Array. stays: it lives until its standard input ends, so that it can be attached to. but: a mode in which
-  # it differs, as the documentation says.
-  Program = Struct.new(:name, :command, :stays, :but, keyword_init: true)
+  # it differs, as the documentation says. before: words in front of the command, or of the launcher.
+  Program = Struct.new(:name, :command, :stays, :but, :before, keyword_init: true)
 
   def self.built(name, *words) = Program.new(name: [name, *words.map { |w| File.basename(w) }].join(" "), command: ["#{BUILT}/programs/#{name}", *words])
   def self.other(name, *command) = Program.new(name: name, command: command)
@@ -73,7 +73,7 @@ module Modes
     "attach, detach" => [nil], "jemalloc" => ["socket:%DIR%/s,malloc:jemalloc"], "mimalloc" => ["socket:%DIR%/s,malloc:mimalloc"],
     "tcmalloc" => ["socket:%DIR%/s,malloc:tcmalloc"]
   }.freeze
-  OURS = /^mwrap: (?:listening on .*|the server is off: the application closed its descriptors|recording .*|recorded .*|trace_path: .* when this process was forked)\n/
+  OURS = /^mwrap: (?:listening on .*|the server is off: the application closed its descriptors|recording .*|recorded .*|trace_path: .* when this process was forked|the \w+'s thread: can't be created: this process makes a PID namespace for its children)\n/
   # What programs of the tests say about the tracker: they judge it themselves.
   JUDGED = /^(?:# |ok |NOT OK |expect ).*\n/
   GDB = /^\[(?:New Thread|Thread .* exited|New process).*\n/
@@ -120,8 +120,8 @@ module Modes
 
   def tracked(program, mode, dir)
     return attached(program) if mode == "attach, detach"
-    return run(program, {}, [RUBY, "-I#{ROOT}/lib", "#{ROOT}/lib/exe/mwrapctl", "record", "-o", "#{dir}/r.%p", "--max-size", "8m", *program.command]) if mode == "record"
-    run(program, { "MWRAP" => MODES.fetch(mode)[0].gsub("%DIR%", dir) }, ["#{ROOT}/bin/mwrap", *program.command])
+    return run(program, {}, [*program.before, RUBY, "-I#{ROOT}/lib", "#{ROOT}/lib/exe/mwrapctl", "record", "-o", "#{dir}/r.%p", "--max-size", "8m", *program.command]) if mode == "record"
+    run(program, { "MWRAP" => MODES.fetch(mode)[0].gsub("%DIR%", dir) }, [*program.before, "#{ROOT}/bin/mwrap", *program.command])
   end
 
   # What two native runs have in common; library: an allocator, or nil
@@ -129,8 +129,9 @@ module Modes
     @native ||= {}
     @native[[program.name, library]] ||= begin
       env = library ? { "LD_PRELOAD" => library } : {}
-      first = run(program, env, program.command)
-      first[0] == "hangs" ? first : first.zip(run(program, env, program.command)).map { |a, b| a if a == b }
+      command = [*program.before, *program.command]
+      first = run(program, env, command)
+      first[0] == "hangs" ? first : first.zip(run(program, env, command)).map { |a, b| a if a == b }
     end
   end
 
