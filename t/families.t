@@ -15,6 +15,7 @@ class FamiliesTest < Minitest::Test
     def worker(n)
       fork do
         own = Array.new(n) { "w" * 2000 }
+        trap(:USR1) { own.concat(Array.new(200) { "m" * 5000 }) }
         puts Process.pid
         sleep
         own.size
@@ -151,6 +152,7 @@ class FamiliesTest < Minitest::Test
     becomes("Allocations are sampled in 1 of 3 processes: their figures are estimates", &told)
     assert_equal 200, get("/all/overruns.json").status
     assert_equal 409, get("/#{workers[0]}/overruns.json").status
+    Process.kill(:USR1, workers[0]) # it sleeps: nothing else may come that is a sample
     becomes({ workers[0] => true, workers[1] => false, app.pid => false }) { list(3).to_h { |p| [p["pid"], p["live_error"].positive?] } }
     assert_equal 1, get("/family").body.b.scan("<td class=\"num\">\u2248".b).size
     becomes("3 of 3") { post("/all/sampled").body[/\A3 of 3/] }

@@ -119,6 +119,8 @@ class PlantedTest < Minitest::Test
   WRONG = %w[+8 -8 +16 +4 +1 -0x4000 +0x100000 0x7fffffff0000 -0x7fffffff0000 0xffff888000000000].freeze
   # Read by the self-check only; or a bound of what is looked for by another means, too.
   HARMLESS = %w[cfp_sp cfp_ep body_size].freeze
+  # Each frame is come by, if what lies between two of them is never taken for one: so it is at times on Ruby 4.0.
+  STEPS = %w[call:frame_size=1 call:frame_size=8].freeze
 
   %w[ec frame_size body ec_stack ec_stack_words ec_cfp cfp_pc cfp_sp cfp_iseq cfp_ep body_size body_code].each do |name|
     define_method(:"test_wrong_from_the_start_#{name}") do
@@ -174,7 +176,7 @@ class PlantedTest < Minitest::Test
           plant = "#{moment}:#{name}=#{value}"
           seen = run_planted(plant, MANY)
           assert_planted(seen, plant)
-          assert_public(seen, plant, HARMLESS.include?(name))
+          assert_public(seen, plant, HARMLESS.include?(name) || STEPS.include?(plant))
           assert_counted(seen, plant, MANY, AT_MOST)
           assert_right_in_the_end(seen, plant)
         end
