@@ -73,7 +73,7 @@ module Modes
     "attach, detach" => [nil], "jemalloc" => ["socket:%DIR%/s,malloc:jemalloc"], "mimalloc" => ["socket:%DIR%/s,malloc:mimalloc"],
     "tcmalloc" => ["socket:%DIR%/s,malloc:tcmalloc"]
   }.freeze
-  OURS = /^mwrap: (?:listening on .*|the server is off: the application closed its descriptors|recording .*|recorded .*|trace_path: .* when this process was forked|the \w+'s thread: can't be created: this process makes a PID namespace for its children)\n/
+  OURS = /^mwrap: (?:listening on .*|the server is off: the application closed its descriptors|recording .*|recorded .*|trace_path: .* when this process was forked|(?:the \w+'s thread: can't be created|dump_every: can't create its thread): this process makes a PID namespace for its children)\n/
   # What programs of the tests say about the tracker: they judge it themselves.
   JUDGED = /^(?:# |ok |NOT OK |expect ).*\n/
   GDB = /^\[(?:New Thread|Thread .* exited|New process).*\n/

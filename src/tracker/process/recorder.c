@@ -398,7 +398,7 @@ static bool started(const struct mw_record_how *h, char *err)
 	}
 	prepare();
 	if (!start(false, &error)) {
-		snprintf(err, MW_ERROR_MAX, "the recorder's thread: can't be created: %s",
+		snprintf(err, MW_ERROR_MAX, "%s: %s", mw_recorder_thread.failed,
 			 mw_own_thread_refused(error));
 		return false;
 	}
