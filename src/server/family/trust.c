@@ -6,6 +6,7 @@
  * make a socket with a relative's name. It would get the token, and could forge
  * a table. The kernel knows the listener's user and PID.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,12 +32,15 @@ static bool descends(pid_t pid, pid_t from)
 static bool all_have_numbers(void)
 {
 	unsigned inside = 1, outside = 1, n = 0;
-	FILE *f = fopen("/proc/self/uid_map", "re");
-	bool read = f && fscanf(f, "%u %u %u", &inside, &outside, &n) == 3;
+	char line[64] = "";
+	int fd = open("/proc/self/uid_map",
+		      O_RDONLY | O_CLOEXEC); /* not fopen: a forked child's exit waits for its lock */
 
-	if (f)
-		fclose(f);
-	return !f || (read && !inside && n == UINT_MAX);
+	if (fd < 0)
+		return true;
+	(void)!read(fd, line, sizeof(line) - 1);
+	close(fd);
+	return sscanf(line, "%u %u %u", &inside, &outside, &n) == 3 && !inside && n == UINT_MAX;
 }
 
 static bool same_user(const struct ucred *who, uid_t own)
