@@ -6,6 +6,7 @@
 # a child forked meanwhile would wait for that lock for ever. The application's own calls
 # get the C library's answers.
 
+require_relative "lib/routes"
 require_relative "lib/served"
 
 class LocksHttpTest < Minitest::Test
@@ -41,4 +42,37 @@ class LocksHttpTest < Minitest::Test
     assert_operator seen.fetch("strerror")[0], :>=, 1, "the application's calls are seen"
     assert_equal({}, seen.select { |_, (_, others)| others.positive? })
   end
+
+  OWN_CALLS = File.expand_path("../.build/t/preload/own_calls.so", __dir__)
+
+  # Threads of ours load libraries, serve each page, take a dump and record; the app makes what they then free.
+  ALL_ROUTES = <<~RUBY
+    $stdout.sync = true
+    KEPT = Array.new(2000) { |i| eval("def m\#{i} = 'x' * \#{i + 640}; m\#{i}", nil, "/a/path/of/file_\#{i % 300}.rb", i) }
+    while $stdin.gets
+      Array.new(5000) { |i| "y" * (i % 3000) }
+      GC.start
+      puts
+    end
+  RUBY
+
+  def assert_own_memory(*options)
+    own = { "LD_PRELOAD" => "#{MwrapTest::TRACKER}:#{OWN_CALLS}", "OWN_CALLS" => path("own") }
+    app = served_ruby(ALL_ROUTES, options: ["dump_every:1", *options], env: own)
+    get("/")
+    answers = MwrapTest::ROUTES.reject { |r| r.pattern.match?(%r{/live|/trim|/\*\z}) }.flat_map do |r|
+      app.ask("go on")
+      one = r.pattern.sub(/\*\z/, "1")
+      [one, "/all#{one}"].map { |at| (r.flags.include?("POST") ? post(at) : get(at)).status }
+    end
+    assert_operator answers.count(200), :>, 40
+    app.finish
+    calls = File.readlines(path("own")).to_h { |l| l.split.then { |name, *n| [name, n.map(&:to_i)] } }
+    assert_operator calls.fetch("malloc")[1], :>, 10_000, "the app's calls are seen"
+    assert_equal({}, calls.select { |_, (ours, _)| ours.positive? })
+  end
+
+  def test_threads_of_ours_never_call_the_apps_allocator = assert_own_memory
+  def test_threads_of_ours_never_call_the_apps_allocator_sampled = assert_own_memory("counts:sampled")
+  def test_threads_of_ours_never_call_the_apps_allocator_with_stacks = assert_own_memory("stacks:64k", "bt:3")
 end

@@ -28,7 +28,7 @@ class ReadmeTest < Minitest::Test
   # Is there a test method, or a test's name in a string?
   def test?(file, name)
     text = source(file)
-    text.match?(/^\s*def test_#{Regexp.escape(name.tr(" ", "_"))}$/) || text.match?(/"[^"\n]*#{Regexp.escape(name)}[^"\n]*"/) ||
+    text.match?(/^\s*def test_#{Regexp.escape(name.tr(" ", "_"))}(?: = .*)?$/) || text.match?(/"[^"\n]*#{Regexp.escape(name)}[^"\n]*"/) ||
       text.match?(/^\s*define_method\(:"test_#{Regexp.escape(name.tr(" ", "_"))}/)
   end
 

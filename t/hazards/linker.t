@@ -70,9 +70,21 @@ class LinkerHazards < Minitest::Test
 
   # What the server's thread does for two seconds, while children begin: each lock that it holds is held in them.
   LOADING = { "sleeps" => "sleep(2)",
-              "allocates" => "time_t end = time(NULL) + 2; while (time(NULL) <= end) for (int i = 0; i < 1000; i++) free(malloc(2000 + i * 7))" }.freeze
+              "allocates" => "time_t end = time(NULL) + 2; while (time(NULL) <= end) allocate()" }.freeze
 
-  def forks_past_fork_while(loading, children)
+  # So much at a time that it goes past an allocator's caches of a thread, to its locks.
+  ALLOCATE = <<~C
+    static void allocate(void)
+    {
+      enum { AT_ONCE = 3000 };
+      static void *blocks[AT_ONCE];
+      for (int i = 0; i < AT_ONCE; i++) blocks[i] = i % 3 ? malloc(i % 100 * 500) : calloc(1, i % 30 * 9000);
+      for (int i = 0; i < AT_ONCE; i++) blocks[i] = realloc(blocks[i], i * 7 % 5000 + 1);
+      for (int i = 0; i < AT_ONCE; i++) free(blocks[i]);
+    }
+  C
+
+  def forks_past_fork_while(loading, children, allocator = nil, options = nil)
     in_tmp do |dir|
       FileUtils.cp(MwrapTest::TRACKER, dir)
       File.write("#{dir}/slow.c", <<~C)
@@ -80,12 +92,14 @@ class LinkerHazards < Minitest::Test
         #include <stdlib.h>
         #include <time.h>
         #include <unistd.h>
+        #{ALLOCATE}
         __attribute__((constructor)) static void load(void) { close(creat("#{dir}/go", 0600)); #{LOADING.fetch(loading)}; }
       C
-      assert system("cc", "-O0", "-shared", "-fPIC", "-o", "#{dir}/libmwrap_httpd.so", "#{dir}/slow.c")
-      env = { "MWRAP" => "socket:#{dir}/s", "LD_PRELOAD" => "#{dir}/#{File.basename(MwrapTest::TRACKER)}" }
+      assert system("cc", "-O0", "-w", "-shared", "-fPIC", "-o", "#{dir}/libmwrap_httpd.so", "#{dir}/slow.c")
+      env = { "MWRAP" => ["socket:#{dir}/s", *options].join(","),
+              "LD_PRELOAD" => ["#{dir}/#{File.basename(MwrapTest::TRACKER)}", *allocator].join(":") }
       run = run_command(program("raw_forks"), children.to_s, "#{dir}/go", env: env, timeout: 60)
-      assert_equal ["exit 0", "done\n"], [run.status.to_s[/exit.*|SIG.*/], run.stdout], run.stderr
+      assert_equal ["exit 0", "done\n"], [run.status.to_s[/exit.*|SIG.*/], run.stdout], "#{allocator} #{options}: #{run.stderr}"
     end
   end
 
@@ -93,8 +107,12 @@ class LinkerHazards < Minitest::Test
     forks_past_fork_while("sleeps", 9)
   end
 
+  # The allocator's handlers of fork(3) take all its locks: a child's own fork waits for one that is held in it.
   def test_forks_past_fork_while_the_server_allocates
-    forks_past_fork_while("allocates", 300)
+    Allocators.with_libc do |name, path, package|
+      flunk "#{name} isn't installed: #{package}" if package && !path
+      [nil, "counts:sampled"].each { |options| forks_past_fork_while("allocates", 300, path, options) }
+    end
   end
 
   # --- preloads in front -------------------------------------------------------------------------

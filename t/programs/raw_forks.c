@@ -2,9 +2,10 @@
 /*
  * raw_forks.c - children that are forked past fork(3): by _Fork(3), the system call, clone(2).
  *
- * usage: raw_forks N [PATH]. Each child allocates, frees, forks again in the usual way, and exits. PATH: waits for that
- * file first. Prints "done" at the end.
+ * usage: raw_forks N [PATH]. Each child allocates, frees, runs a thread, forks again in the usual way, and exits. PATH:
+ * waits for that file first. Prints "done" at the end.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,13 +18,23 @@ pid_t _Fork(void);
 
 static char stack[64 << 10] __attribute__((aligned(16)));
 
+static void *allocate(void *arg)
+{
+	for (int i = 0; i < 100; i++)
+		free(malloc((size_t)i * 99));
+	return arg;
+}
+
 static int live(void *unused)
 {
+	pthread_t t;
 	pid_t pid;
 
 	(void)unused;
 	for (int i = 0; i < 1000; i++)
 		free(malloc((size_t)i));
+	if (pthread_create(&t, NULL, allocate, NULL) == 0)
+		pthread_join(t, NULL);
 	pid = fork();
 	if (pid == 0)
 		_exit(0);

@@ -33,8 +33,8 @@ static bool all_have_numbers(void)
 {
 	unsigned inside = 1, outside = 1, n = 0;
 	char line[64] = "";
-	int fd = open("/proc/self/uid_map",
-		      O_RDONLY | O_CLOEXEC); /* not fopen: a forked child's exit waits for its lock */
+	/* not fopen: a child that is forked meanwhile would wait for its lock */
+	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return true;

@@ -95,6 +95,21 @@ MW_INLINE bool mw_reaches(size_t n, const size_t *word)
 	return n >= mw_get(word);
 #endif
 }
+/* Subtracts from a word of 64 bits with one writer; true: it wasn't more than n, and is left at 0 or has wrapped. */
+MW_INLINE bool mw_spends(uint64_t *word, uint64_t n)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	bool is;
+
+	__asm__ volatile("subq %2, %0" : "+m"(*word), "=@ccbe"(is) : "r"(n) : "memory");
+	return is;
+#else
+	uint64_t had = mw_get(word);
+
+	mw_set(word, had - n);
+	return had <= n;
+#endif
+}
 /* Adds to a word of 64 bits with one writer; true: the word is not below 0 now. */
 MW_INLINE bool mw_raise(int64_t *word, uint64_t n)
 {

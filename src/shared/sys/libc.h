@@ -72,11 +72,5 @@ void mw_libc_free_linker_locks(bool (*theirs)(uint32_t task));
  */
 bool mw_libc_linker_is_locked(uint32_t mine);
 
-/*
- * The lock of the malloc arena that has this block, which its caller was just given by the C library's malloc. A word
- * that is 0 if it is free; it stays where it is. NULL: it is the first arena, or not known. musl: NULL.
- */
-uint32_t *mw_libc_arena_lock(const void *block);
-
 /* Bytes of malloc's blocks in use; 0: it can't be asked. It takes malloc's locks. */
 size_t mw_libc_malloc_in_use(void);

@@ -85,17 +85,13 @@ int mw_libc_rdlock_until(pthread_rwlock_t *lock, const struct timespec *until)
 /* The linker's variables are one struct of the C library's own. Its locks are told by how a lock looks that is held. */
 static char *linker;
 static size_t linker_bytes;
-static bool huge_heaps; /* malloc's may have huge pages */
 
 void mw_libc_find_locks(void)
 {
 	const ElfW(Sym) *s = NULL;
-	const char *tunables =
-		getenv("GLIBC_TUNABLES"); /* later the app may change its environment meanwhile */
 	char *at = dlsym(RTLD_DEFAULT, "_rtld_global");
 	Dl_info i;
 
-	huge_heaps = tunables && strstr(tunables, "hugetlb");
 	if (!at || !dladdr1(at, &i, (void **)&s, RTLD_DL_SYMENT) || !s)
 		return;
 	linker = at;
@@ -132,21 +128,6 @@ void mw_libc_free_linker_locks(bool (*theirs)(uint32_t task))
 	for (size_t at = 0; (m = held(&at)) != NULL;)
 		if (theirs((uint32_t)m->__data.__owner))
 			*m = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-}
-
-/*
- * A thread's arena lies at the beginning of a heap, behind a few words, of which the first is its address. Heaps of 64 MiB
- * begin at multiples of that. With huge pages they have another size.
- */
-uint32_t *mw_libc_arena_lock(const void *block)
-{
-	enum { MAPPED = 2, OF_A_THREAD = 4 }; /* in the size before a block */
-	uintptr_t heap = (uintptr_t)block & ~(((uintptr_t)64 << 20) - 1), arena;
-
-	if (huge_heaps || (((const size_t *)block)[-1] & (MAPPED | OF_A_THREAD)) != OF_A_THREAD)
-		return NULL;
-	arena = *(const uintptr_t *)heap;
-	return arena - heap >= 32 && arena - heap <= 128 && arena % 8 == 0 ? (uint32_t *)arena : NULL;
 }
 
 size_t mw_libc_malloc_in_use(void)

@@ -202,12 +202,6 @@ void mw_libc_free_linker_locks(bool (*theirs)(uint32_t task))
 	(void)theirs;
 }
 
-uint32_t *mw_libc_arena_lock(const void *block)
-{
-	(void)block;
-	return NULL;
-}
-
 size_t mw_libc_malloc_in_use(void)
 {
 	return 0;

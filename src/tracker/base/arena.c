@@ -158,19 +158,27 @@ static size_t with_page(size_t bytes)
 	return bytes + mw_page_size();
 }
 
-void *mw_arena_sparse(size_t bytes)
+bool mw_arena_fill(void *room, size_t bytes)
 {
 	int e = errno;
+	void *p =
+		mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	errno = e;
+	if (p == MAP_FAILED)
+		return false;
+	list(p, bytes);
+	return true;
+}
+
+void *mw_arena_sparse(size_t bytes)
+{
 	char *p = mw_arena_room(with_page(bytes));
 
-	if (p && mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		      0) == MAP_FAILED) {
+	if (p && !mw_arena_fill(p, bytes)) {
 		mw_arena_return(p, with_page(bytes));
 		p = NULL;
 	}
-	errno = e;
-	if (p)
-		list(p, bytes);
 	return p;
 }
 

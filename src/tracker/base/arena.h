@@ -82,6 +82,8 @@ void mw_arena_return(void *p, size_t bytes);
 
 /* Address space without memory, to be given back by mw_arena_return when space is needed; not counted. */
 void *mw_arena_room(size_t bytes);
+/* Makes whole pages of such space memory, for good: zeroed, not counted. False: no memory. */
+bool mw_arena_fill(void *room, size_t bytes);
 
 /* Small texts, by libc's functions until mw_arena_use() names others. NULL as mw_arena_grow. */
 void mw_arena_use(void *(*alloc)(size_t), void (*release)(void *));

@@ -20,7 +20,6 @@ __thread bool mw_own_thread_here __attribute__((tls_model("initial-exec")));
 enum { THREADS_MAX = 64 };
 #define ENDS (UINT32_C(1) << 31)
 static uint32_t tasks[THREADS_MAX]; /* claimed by compare and swap; seq_cst */
-static uint32_t *arenas[THREADS_MAX]; /* the locks of their arenas; relaxed, and only of the task's own thread */
 static uint32_t coming; /* threads that are being started, or have no place in tasks[]; seq_cst */
 static uint32_t leaving; /* calls under way during which none may exist; also a futex; seq_cst */
 static pid_t process; /* the owner of the threads; relaxed */
@@ -82,15 +81,12 @@ void mw_own_thread_begin(void)
 		(void)look();
 		my_task = claim(task);
 	}
-	if (my_task) {
-		mw_set(&arenas[my_task - tasks], NULL);
+	if (my_task)
 		mw_own_thread_not_coming(); /* else it counts as one that comes until it ends */
-	}
 }
 
 void mw_own_thread_end(void)
 {
-	mw_own_thread_here = false;
 	if (my_task)
 		__atomic_fetch_or(my_task, ENDS, __ATOMIC_SEQ_CST);
 	else
@@ -144,21 +140,6 @@ bool mw_own_threads_gone(uint64_t until)
 bool mw_own_threads_back(void)
 {
 	return __atomic_sub_fetch(&leaving, 1, __ATOMIC_SEQ_CST) == 0;
-}
-
-void mw_own_thread_block(const void *block)
-{
-	uint32_t **arena = my_task ? &arenas[my_task - tasks] : NULL;
-
-	if (arena && !mw_get(arena))
-		mw_set(arena, mw_libc_arena_lock(block));
-}
-
-void mw_own_threads_free_arenas(void)
-{
-	for (int i = 0; i < THREADS_MAX; i++)
-		if (arenas[i])
-			__atomic_store_n(arenas[i], 0, __ATOMIC_RELEASE);
 }
 
 bool mw_own_thread_was(uint32_t task)

@@ -23,7 +23,8 @@
 
 /*
  * The first and the last call in each own thread. `top -H` and ps(1) then show it as "mwrap", not by the
- * name of the app's thread that started it. mw_own_thread_here is true in between.
+ * name of the app's thread that started it. mw_own_thread_here is true from the first on: what the C library frees as
+ * a thread ends is still a call of ours.
  */
 void mw_own_thread_begin(void);
 void mw_own_thread_end(void);
@@ -49,12 +50,6 @@ bool mw_own_threads_exist(void);
 void mw_own_threads_leave(void);
 bool mw_own_threads_gone(uint64_t until);
 bool mw_own_threads_back(void);
-/*
- * The calling own thread was given this block by the C library's malloc: then a child that is forked past fork can
- * free the lock of its arena. Such a child has one thread, so that only a thread that it lacks can hold one.
- */
-void mw_own_thread_block(const void *block);
-void mw_own_threads_free_arenas(void);
 /* In a forked child: was that task of the kernel's an own thread of the parent's? Not after the next call. */
 bool mw_own_thread_was(uint32_t task);
 /* In a forked child there are none. */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "shared/sys/sys.h"
-#include "tracker/real/own_large.h"
+#include "tracker/real/own_blocks.h"
 #include "tracker/track/admit.h"
 #include "tracker/track/dismiss.h"
 #include "tracker/track/sampled.h"
@@ -30,15 +30,15 @@ __attribute__((hot)) void *calloc(size_t, size_t);
 __attribute__((hot)) void *realloc(void *, size_t);
 __attribute__((hot)) size_t malloc_usable_size(void *);
 
-/* Out of line: the fast way needs no stack frame for it. */
-static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, uintptr_t caller)
+/* Out of line: the fast way needs no stack frame for it. Its first arguments are where malloc has them. */
+static __attribute__((noinline)) void *alloc_shared(size_t n, uintptr_t caller, enum mw_how how)
 {
 	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
 }
 
 static __attribute__((noinline)) void *malloc_sampled(size_t n, uintptr_t caller)
 {
-	return mw_likely(mw_sampled_passes(n)) ? mw_real.malloc(n) : alloc_shared(MW_MALLOC, n, caller);
+	return mw_likely(mw_sampled_passes(n)) ? mw_real.malloc(n) : alloc_shared(n, caller, MW_MALLOC);
 }
 
 MW_EXPORT void *malloc(size_t n)
@@ -52,10 +52,16 @@ MW_EXPORT void *malloc(size_t n)
 	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
 }
 
+static __attribute__((noinline)) void free_noticed(void *p)
+{
+	if (p)
+		mw_free_shared(p);
+}
+
 static __attribute__((noinline)) void free_sampled(void *p)
 {
-	if (mw_unlikely(mw_noticed_has(p)) && p)
-		mw_free_shared(p);
+	if (mw_unlikely(mw_own_small_is(p) || mw_noticed_has(p)))
+		free_noticed(p);
 	else
 		mw_real.free(p);
 }
@@ -81,7 +87,7 @@ MW_EXPORT void free(void *p)
 
 static __attribute__((noinline)) void *calloc_sampled(size_t n, uintptr_t caller)
 {
-	return mw_likely(mw_sampled_passes(n)) ? mw_real.calloc(1, n) : alloc_shared(MW_CALLOC, n, caller);
+	return mw_likely(mw_sampled_passes(n)) ? mw_real.calloc(1, n) : alloc_shared(n, caller, MW_CALLOC);
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)
@@ -94,7 +100,7 @@ MW_EXPORT void *calloc(size_t count, size_t each)
 	if (mw_unlikely(mw_reaches(n, &mw_least.calloc)))
 		return calloc_sampled(n, MW_CALLER);
 	if (mw_unlikely(!mw_permitted()))
-		return alloc_shared(MW_CALLOC, n, MW_CALLER);
+		return alloc_shared(n, MW_CALLER, MW_CALLOC);
 	p = mw_real.calloc(1, mw_padded(n));
 	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
 }
@@ -125,7 +131,7 @@ MW_INLINE void *realloc_hidden(struct mw_shard *t, void *p, size_t n)
 /* n - 1 >= INT32_MAX, or allocations are sampled: a block that is none, and isn't to be one, needs no look. */
 static __attribute__((noinline)) void *realloc_sampled(void *p, size_t n, uintptr_t caller)
 {
-	if (n - 1 < INT32_MAX && !mw_noticed_has(p) && mw_sampled_passes(n))
+	if (n - 1 < INT32_MAX && !mw_noticed_has(p) && !mw_own_small_is(p) && mw_sampled_passes(n))
 		return mw_real.realloc(p, n);
 	return mw_realloc_shared(p, n, caller);
 }
@@ -138,7 +144,7 @@ MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 	if (mw_unlikely(mw_reaches(n - 1, &mw_least.realloc)))
 		return realloc_sampled(p, n, caller);
 	t = mw_permitted();
-	if (mw_unlikely(!t || mw_real_is_boot(p)))
+	if (mw_unlikely(!t || mw_own_is(p)))
 		return mw_realloc_shared(p, n, caller);
 	/* not malloc for NULL: an allocator may treat the two differently */
 	q = p ? realloc_hidden(t, p, n) : mw_real.realloc(NULL, mw_padded(n));
@@ -234,9 +240,9 @@ static __attribute__((noinline)) size_t usable_size_asked(void *p)
 
 	if (!p)
 		return 0;
+	if (mw_own_is(p))
+		return mw_own_size(p) - MW_OWN_TAIL;
 	if (!mw_class_plain) {
-		if (mw_real_is_boot(p))
-			return mw_boot_size(p);
 		n = mw_usable(p);
 		if (mw_life == MW_OFF)
 			return n;
@@ -270,12 +276,17 @@ MW_INLINE bool room_guessed(const void *p, size_t *n)
 	return true;
 }
 
+static __attribute__((noinline)) size_t usable_size_tailless(void *p)
+{
+	return mw_own_is(p) ? mw_own_size(p) - MW_OWN_TAIL : mw_real.malloc_usable_size(p);
+}
+
 static __attribute__((noinline)) size_t usable_size_cold(void *p)
 {
 	size_t n;
 
 	if (mw_likely((uintptr_t)p - 1 < mw_get(&mw_tailless_all)))
-		return mw_real.malloc_usable_size(p);
+		return usable_size_tailless(p);
 	/* less than was asked for would be wrong: a block from before has no tail */
 	if (mw_likely((uintptr_t)p - 1 < mw_get(&mw_tails_some) && mw_chunk_plain(p, &n)))
 		return mw_tail_checks(p, n) ? n - MW_TAIL : n;

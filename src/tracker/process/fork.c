@@ -18,6 +18,7 @@
 #include "process.h"
 #include "tracker/table/heap_pages.h"
 #include "tracker/table/snapshot.h"
+#include "tracker/real/own_blocks.h"
 #include "tracker/real/real.h"
 #include "tracker/stacks/stacks.h"
 #include "threads.h"
@@ -86,7 +87,7 @@ static bool maintenance_until(uint64_t until)
 static void free_lost_locks(void)
 {
 	mw_libc_free_linker_locks(mw_own_thread_was);
-	mw_own_threads_free_arenas();
+	mw_own_after_fork();
 }
 
 static void before_fork(void)
@@ -141,6 +142,7 @@ static void after_fork_child(void)
 		mw_eldest = forking;
 	mw_forker = forking;
 	mw_main_thread = (uintptr_t)pthread_self();
+	mw_own_after_fork();
 	mw_late_after_fork();
 	mw_heap_pages_after_fork();
 	mw_closes_after_fork();

@@ -2,7 +2,6 @@
 #include "threads.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "shared/sys/clock.h"
 #include "shared/sys/log.h"
@@ -11,6 +10,7 @@
 #include "shared/sys/thread.h"
 #include "linker_state.h"
 #include "process.h"
+#include "tracker/real/own_blocks.h"
 #include "tracker/track/track.h"
 
 #define LEAVE_NS UINT64_C(1000000000)
@@ -28,8 +28,8 @@ static void *begin(void *start)
 	void *result;
 
 	mw_own_thread_begin();
-	mw_quiet_enter(); /* for good */
-	free(start);
+	mw_own_blocks_only();
+	mw_own_free(start);
 	result = s.run(s.arg);
 	mw_own_thread_end();
 	return result;
@@ -38,14 +38,11 @@ static void *begin(void *start)
 /* Makes *s, for begin, which frees it. Returns 0, or an errno: there is none. */
 static int coming(struct start **s, void *(*run)(void *), void *arg)
 {
-	bool may;
-
-	mw_quiet_enter();
-	may = mw_linker_starts_threads();
-	*s = may ? malloc(sizeof(**s)) : NULL;
-	mw_quiet_leave();
+	if (!mw_linker_starts_threads())
+		return EAGAIN;
+	*s = mw_own_alloc(1, sizeof(**s));
 	if (!*s)
-		return may ? ENOMEM : EAGAIN;
+		return ENOMEM;
 	**s = (struct start){ run, arg };
 	mw_own_thread_coming();
 	return 0;
@@ -55,9 +52,7 @@ static int came(struct start *s, int error)
 {
 	if (error) {
 		mw_own_thread_not_coming();
-		mw_quiet_enter();
-		free(s);
-		mw_quiet_leave();
+		mw_own_free(s);
 	}
 	return error;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "musl.h"
+#include "own_blocks.h"
 #include "real.h"
 #include "shared/sys/libc.h"
 
@@ -95,6 +96,8 @@ size_t mw_class_size(const void *p)
 {
 	size_t n;
 
+	if (mw_own_is(p))
+		return mw_own_size(p);
 	if (!mw_real_musl_plain || !mw_musl_plain(p, &n))
 		n = mw_real.malloc_usable_size((void *)(uintptr_t)p);
 	return mw_likely(n > MW_ROOM_UNKNOWN) ? n : (size_t)MW_ROOM_UNKNOWN;

@@ -126,7 +126,7 @@ typedef void mw_class_free_fn(void *, size_t room, int flags);
 extern MW_HIDDEN mw_class_free_fn *mw_class_free;
 /* The same for a block whose class is that of its size: nothing asked for it aligned. */
 extern MW_HIDDEN mw_class_free_fn *mw_class_free_small;
-/* All ones if they hold: the allocator is one of these, and the boot arena was never used. Else 0. */
+/* All ones if they hold: the allocator is one of these. Else 0. */
 extern MW_HIDDEN uintptr_t mw_class_plain;
 
 /*

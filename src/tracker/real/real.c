@@ -12,103 +12,10 @@
 #include "shared/sys/thread.h"
 #include "tracker/base/arena.h"
 #include "musl.h"
+#include "own_blocks.h"
 #include "preloads.h"
 #include "untracked.h"
 #include "bind.h"
-
-/* --- the arena --------------------------------------------------------------- */
-
-/*
- * It serves only dlsym's own allocations while mw_real_init looks for malloc and free, in one thread: none, unless
- * another preload interposes dlsym.
- * The first piece is always there; further ones are mapped for good. No byte is used twice: so
- * each block is zero at first, and can be freed at any time.
- */
-enum { FIRST = 64 * 1024, MORE = 1 << 20 }; /* bytes */
-
-struct piece {
-	struct piece *older;
-	size_t bytes, used; /* this head included */
-};
-
-static union {
-	struct piece head;
-	char room[FIRST];
-} first __attribute__((aligned(16))); /* filled in at the first block: no room in the file */
-static struct piece *newest = &first.head;
-uintptr_t mw_boot_start, mw_boot_bytes;
-
-/*
- * A block in the piece, NULL: no room. Some bytes are left behind the block: its size, read as a
- * chunk's, leads there.
- */
-static void *cut(struct piece *of, size_t align, size_t n)
-{
-	uintptr_t at = (uintptr_t)of, p = (at + of->used + 16 + align - 1) & ~(align - 1);
-
-	if (p + n + 16 > at + of->bytes)
-		return NULL;
-	of->used = p + n - at;
-	((size_t *)p)[-1] = n;
-	return (void *)p;
-}
-
-/* Widens the range that mw_real_is_boot looks at first: it holds all pieces. */
-static void widen(const struct piece *by)
-{
-	uintptr_t from = (uintptr_t)by, to = from + by->bytes;
-
-	if (mw_boot_bytes && mw_boot_start < from)
-		from = mw_boot_start;
-	if (mw_boot_start + mw_boot_bytes > to)
-		to = mw_boot_start + mw_boot_bytes;
-	mw_boot_start = from;
-	mw_boot_bytes = to - from;
-}
-
-static void *boot_alloc(size_t align, size_t n)
-{
-	size_t bytes = MORE;
-	struct piece *piece;
-	void *p;
-
-	if (align < 16)
-		align = 16;
-	if (n > PTRDIFF_MAX - MORE || align > PTRDIFF_MAX / 2 - n - MORE)
-		goto none;
-	if (!first.head.bytes)
-		first.head = (struct piece){ NULL, FIRST, sizeof(first.head) };
-	p = cut(newest, align, n);
-	if (!p) {
-		while (bytes < n + align + 64)
-			bytes += MORE;
-		piece = mw_arena_map(bytes);
-		if (!piece)
-			goto none;
-		*piece = (struct piece){ newest, bytes, sizeof(*piece) };
-		newest = piece;
-		p = cut(piece, align, n);
-	}
-	widen(newest);
-	return p;
-none:
-	errno = ENOMEM;
-	return NULL;
-}
-
-bool mw_boot_has(const void *p)
-{
-	for (const struct piece *of = newest; of; of = of->older) {
-		if ((uintptr_t)p - (uintptr_t)of < of->bytes)
-			return true;
-	}
-	return false;
-}
-
-size_t mw_boot_size(const void *p)
-{
-	return ((const size_t *)p)[-1];
-}
 
 struct mw_next mw_next;
 
@@ -140,7 +47,7 @@ static void *early_alloc(size_t align, size_t n)
 	if (align > 16 && early.malloc)
 		aligned = (void *(*)(size_t, size_t))mw_real_next("memalign");
 	if (!early.malloc || n > PTRDIFF_MAX || (align > 16 && !aligned))
-		return boot_alloc(align, n);
+		return mw_own_alloc(align, n);
 	n += 2 * sizeof(size_t);
 	return aligned ? aligned(align, n) : early.malloc(n);
 }
@@ -153,9 +60,9 @@ static void *first_malloc(size_t n)
 static void first_free(void *p)
 {
 	mw_reached = true;
-	if (mw_real_is_boot(p))
-		return;
-	if (found())
+	if (mw_own_is(p))
+		mw_own_free(p);
+	else if (found())
 		mw_real.free(p);
 	else if (early.free)
 		early.free(p);
@@ -181,7 +88,7 @@ static void *first_realloc(void *p, size_t n)
 
 	if (found())
 		return mw_real.realloc(p, n);
-	if (p && !mw_real_is_boot(p)) {
+	if (p && !mw_own_is(p)) {
 		void *(*next)(void *, size_t) = (void *(*)(void *, size_t))mw_real_next("realloc");
 
 		if (next && n <= PTRDIFF_MAX)
@@ -191,9 +98,11 @@ static void *first_realloc(void *p, size_t n)
 	}
 	q = early_alloc(16, n);
 	if (p)
-		room = mw_boot_size(p);
-	if (q && room)
+		room = mw_own_size(p);
+	if (q && room) {
 		memcpy(q, p, room < n ? room : n);
+		mw_own_free(p);
+	}
 	return q;
 }
 
@@ -240,7 +149,7 @@ static void *first_pvalloc(size_t n)
 
 static size_t first_malloc_usable_size(void *p)
 {
-	return found() ? mw_real.malloc_usable_size(p) : mw_boot_size(p);
+	return found() ? mw_real.malloc_usable_size(p) : mw_own_size(p) - MW_OWN_TAIL;
 }
 
 struct mw_real mw_real = {
@@ -323,7 +232,7 @@ static bool chunk_agrees(const void *p)
 }
 
 /*
- * glibc learns from the free of a block with a mapping of its own (own_large.h), unless that is larger than
+ * glibc learns from the free of a block with a mapping of its own, unless that is larger than
  * 32 MiB. Of these 33 only the first page is touched. If the process may not have as much address
  * space, a small one stays for good.
  */

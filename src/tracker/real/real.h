@@ -3,7 +3,7 @@
  * real.h - the real functions beneath the hooks: hooks.def lists them.
  *
  * Each pointer starts at a function that finds all of them with dlsym and calls on, so the usual
- * path needs no check. dlsym may itself allocate: a small arena serves that. Its blocks may be
+ * path needs no check. dlsym may itself allocate: own_blocks.h serves that. Its blocks may be
  * freed and realloc'ed at any time later.
  *
  * dlsym would find a function that the next allocator lacks in another library. The allocator
@@ -101,12 +101,3 @@ void *mw_real_next(const char *name);
 void *mw_real_entry(const char *name);
 /* Do both addresses lie in the same loaded object? */
 bool mw_real_same_object(const void *, const void *);
-
-/* Was p served from the arena, while the real functions weren't known? */
-extern MW_HIDDEN uintptr_t mw_boot_start, mw_boot_bytes; /* its whole range; 0 bytes: none */
-bool mw_boot_has(const void *p);
-static inline bool mw_real_is_boot(const void *p)
-{
-	return mw_unlikely((uintptr_t)p - mw_boot_start < mw_boot_bytes) && mw_boot_has(p);
-}
-size_t mw_boot_size(const void *p);

@@ -3,6 +3,7 @@
 #include "admit.h"
 #include "dismiss.h"
 #include "sample.h"
+#include "tracker/real/own_blocks.h"
 #include "tracker/table/peak.h"
 #include "tracker/table/sampled_blocks.h"
 #include "tracker/stacks/stacks.h"
@@ -37,6 +38,7 @@ void *mw_admit_step(struct mw_guard in, void *p)
 
 	mw_sample_step(in.t, p);
 	mw_leave(in);
+	mw_own_free_left();
 	if (mw_unlikely(mw_get(&mw_peak_watched)) && mw_peak_due(most))
 		look_for_peak();
 	return p;

@@ -5,7 +5,7 @@
  */
 #include "dismiss.h"
 #include "tracker/real/musl.h"
-#include "tracker/real/own_large.h"
+#include "tracker/real/own_blocks.h"
 #include "shared.h"
 
 __attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_t known)
@@ -23,10 +23,8 @@ __attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_
 		mw_event_free(in.t, p, gone.ref, gone.size);
 	mw_leave_as(in, known);
 	if (!done) {
-		if (mw_real_is_boot(p))
-			return;
-		if (mw_own_large_is(p)) {
-			mw_own_large_free(p);
+		if (mw_own_is(p)) {
+			mw_own_free(p);
 			return;
 		}
 		(void)mw_dismiss(in.t, p);
@@ -55,7 +53,7 @@ static __attribute__((noinline)) void free_asked(void *p, struct mw_guard in, ui
 	bool ruby = mw_permit_is(known, &mw_permit_class_ruby);
 	size_t room;
 
-	if (mw_likely(ruby || mw_permit_is(known, &mw_permit_class_bytes))) {
+	if (mw_likely((ruby || mw_permit_is(known, &mw_permit_class_bytes)) && !mw_own_is(p))) {
 		room = mw_real.malloc_usable_size(p);
 		if (mw_likely(room && (ruby ? mw_dismiss_fast(in.t, p, room, MW_MODE_RUBY) :
 					      mw_dismiss_fast(in.t, p, room, MW_MODE_BYTES)))) {

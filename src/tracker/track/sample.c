@@ -329,7 +329,7 @@ bool mw_sample_due(struct mw_shard *t, uint64_t bytes, uint64_t mean)
 uint64_t mw_sample_next(struct mw_shard *t, uint64_t mean)
 {
 	draw_if(t, mean);
-	return (uint64_t)(t->to_sample < MW_STEP ? t->to_sample : MW_STEP) - 1;
+	return (uint64_t)(t->to_sample < MW_STEP ? t->to_sample : MW_STEP);
 }
 
 /* From 0 to less than 1. */

@@ -15,12 +15,9 @@ enum {
 	STARTING_STEP = 8192 /* bytes between two looks at a Ruby that is starting */
 };
 
-#define EXACT { MW_OWN_LARGE_LEAST, (size_t)INT32_MAX + 1, INT32_MAX, 1 }
+#define EXACT { (size_t)INT32_MAX + 1, (size_t)INT32_MAX + 1, INT32_MAX, 1 }
 struct mw_least mw_least = EXACT;
 static const struct mw_least exact = EXACT, none = { .free = UINTPTR_MAX };
-
-_Static_assert((size_t)MW_STEP <= MW_OWN_LARGE_LEAST,
-	       "what is left of a counter passes no call that is counted exactly");
 
 /* --- a sample ------------------------------------------------------------------------ */
 
@@ -84,13 +81,6 @@ uint64_t mw_counts_rate(void)
 	if (!is)
 		is = mw_sampling_rate();
 	return is ? is : RATE;
-}
-
-/* Frees of these go past the filter, but for those that the real allocator doesn't know. */
-static void notice_boot(void)
-{
-	for (uintptr_t at = 0; at < mw_boot_bytes; at += 16)
-		mw_noticed_add((const void *)(mw_boot_start + at));
 }
 
 /*
@@ -163,7 +153,6 @@ bool mw_counts_sample(uint64_t rate)
 	if (mw_get(&mw_sampled))
 		return true;
 	mw_set(&fixed, rate);
-	notice_boot();
 	with_stacks = mw_sampling_rate() && mw_stacks_lock();
 	mw_set(&mw_tails_old, true);
 	mw_set(&mw_unseen, true); /* a free of a block that was dropped is no second one */

@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tracker/real/own_large.h"
 #include "tracker/base/noticed.h"
 #include "tracker/table/shard.h"
 
@@ -36,21 +35,20 @@ struct mw_least {
 extern MW_HOT_STRUCT struct mw_least mw_least;
 
 /*
- * Six instructions: may this allocation of n bytes go on without a look? If so it is counted. Any thread. Where
- * allocations aren't sampled it says false for n >= MW_OWN_LARGE_LEAST: no counter is as large.
+ * Four instructions: may this allocation of n bytes go on without a look? If so it is counted. Any thread. Where
+ * allocations aren't sampled it says false for n >= MW_STEP: no counter is as large. In own threads it is always false.
  */
 MW_INLINE bool mw_sampled_passes(size_t n)
 {
 	struct mw_shard *t = mw_self;
-	uint64_t left;
 
-	if (mw_unlikely(__builtin_sub_overflow(mw_get(&t->unsampled), (uint64_t)n, &left)))
-		return false;
-	mw_set(&t->unsampled, left);
-	return true;
+	if (mw_likely(!mw_spends(&t->unsampled, n)))
+		return true;
+	mw_set(&t->unsampled, mw_get(&t->unsampled) + n);
+	return false;
 }
 
-/* The allocation of p took the counter below zero. t is busy. */
+/* The allocation of p took the counter to zero or below. t is busy. */
 void mw_sampled_step(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
 
 /* From here on every block is counted. */

@@ -21,7 +21,7 @@
 #include "shared/sys/sys.h"
 #include "sampled.h"
 #include "tracker/base/own_thread.h"
-#include "tracker/real/own_large.h"
+#include "tracker/real/own_blocks.h"
 #include "tracker/table/sampled_blocks.h"
 
 enum way { PASS, QUIET, SHARED }; /* QUIET: or paused, or all records change */
@@ -189,12 +189,14 @@ static void *step(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 	return p;
 }
 
-/* A block of the allocator's, perhaps to a thread of ours. */
-static void *given(void *p)
+/* In a thread of ours. */
+static void *own_alloc(struct mw_alloc_call *a)
 {
-	if (mw_own_thread_here && mw_real_glibc && p)
-		mw_own_thread_block(p);
-	return p;
+	size_t align = a->how == MW_VALLOC ? mw_page_size() : a->how > MW_CALLOC ? a->align : 1;
+	void *p = mw_own_alloc(align, a->n);
+
+	a->error = p ? 0 : ENOMEM;
+	return p && a->how == MW_CALLOC ? memset(p, 0, a->n) : p;
 }
 
 void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
@@ -205,14 +207,14 @@ void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 
 	if (a->n > MW_SIZE_PADDED_MAX)
 		return mw_alloc_real(a, a->n); /* fails, as it should */
+	if (mw_own_blocks_here())
+		return own_alloc(a);
+	mw_own_free_left();
 	t = mw_shard_now();
 	way = way_now();
-	p = way == QUIET && a->how <= MW_CALLOC ? mw_own_large_alloc(a->n + MW_TAIL) : NULL;
-	if (p)
-		return p;
 	if (mw_get(&mw_sampled))
-		return step(t, given(mw_alloc_real(a, a->n)), a->n, caller);
-	p = given(mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n));
+		return step(t, mw_alloc_real(a, a->n), a->n, caller);
+	p = mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n);
 	if (!p || way == PASS)
 		return p;
 	if (t)
@@ -224,9 +226,8 @@ void *mw_admit_again(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t 
 {
 	struct mw_shard *t;
 
-	if (mw_real_is_boot(p))
+	if (mw_own_is(p))
 		return p;
-	(void)given(p);
 	t = mw_shard_now();
 	if (mw_get(&mw_sampled))
 		return step(t, p, n, caller);
@@ -244,10 +245,8 @@ void mw_free_shared(void *p)
 	struct mw_shard *t;
 	struct mw_dismissed d;
 
-	if (mw_real_is_boot(p))
-		return;
-	if (mw_own_large_is(p)) {
-		mw_own_large_free(p);
+	if (mw_own_is(p)) {
+		mw_own_free(p);
 		return;
 	}
 	t = mw_shard_now();
@@ -256,27 +255,27 @@ void mw_free_shared(void *p)
 	} else if (way_now() != PASS && shared_hide(p, &d)) {
 		shared_gone(p, &d);
 	}
-	mw_real.free(p);
+	if (mw_own_blocks_here())
+		mw_own_leave(p);
+	else
+		mw_real.free(p);
 }
 
-/* realloc of a block that is apart, or that becomes so. NULL: neither, or no memory. Frees p if it moves. */
-static void *realloc_apart(void *p, size_t n)
+/* A block of ours, or of the allocator's in a thread of ours: it moves to where this thread gets new ones. */
+static void *realloc_apart(void *p, size_t n, uintptr_t caller)
 {
-	bool is = mw_own_large_is(p);
-	size_t had = is ? mw_own_large_size(p) : mw_usable(p);
-	void *q = mw_own_large_alloc(n + MW_TAIL);
+	size_t had = mw_own_is(p) ? mw_own_size(p) : mw_usable(p);
+	void *q;
 
-	if (!q && is)
-		q = mw_real.malloc(mw_padded(n));
+	if (!n) {
+		mw_free_shared(p);
+		return NULL;
+	}
+	q = mw_alloc_shared(&(struct mw_alloc_call){ .how = MW_MALLOC, .n = n }, caller);
 	if (!q)
 		return NULL;
-	if (q && !mw_own_large_is(q))
-		(void)mw_lead(q, n, mw_usable_new(q, n), MW_TAIL_NONE);
 	memcpy(q, p, had < n ? had : n);
-	if (is)
-		mw_own_large_free(p);
-	else
-		mw_free_shared(p);
+	mw_free_shared(p);
 	return q;
 }
 
@@ -316,25 +315,14 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 	enum way way;
 	void *q;
 
-	if (!p || mw_real_is_boot(p)) {
-		q = mw_alloc_shared(&(struct mw_alloc_call){ .how = MW_MALLOC, .n = n }, caller);
-		if (q && p)
-			memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
-		return q;
-	}
+	if (!p)
+		return mw_alloc_shared(&(struct mw_alloc_call){ .how = MW_MALLOC, .n = n }, caller);
+	if (mw_own_is(p) || (mw_own_blocks_here() && mw_usable(p) > MW_ROOM_UNKNOWN))
+		return realloc_apart(p, n, caller);
 	t = mw_shard_now();
 	way = way_now();
 	if (n > MW_SIZE_PADDED_MAX)
 		return mw_real.realloc(p, n); /* fails: p stays as it is */
-	if (n == 0 && mw_own_large_is(p)) {
-		mw_own_large_free(p);
-		return NULL;
-	}
-	if (n && (way == QUIET || mw_own_large_is(p))) {
-		q = realloc_apart(p, n);
-		if (q || mw_own_large_is(p))
-			return q;
-	}
 	if (mw_get(&mw_sampled))
 		return realloc_to_sampled(t, p, n, caller);
 	if (t && n && way == SHARED && mw_get(&mw_events_on))

@@ -10,7 +10,9 @@
 
 #include "shared/sys/border.h"
 #include "tracker/base/noticed.h"
+#include "tracker/base/own_thread.h"
 #include "tracker/real/musl.h"
+#include "tracker/real/own_blocks.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
 #include "tracker/table/tail.h"
@@ -152,7 +154,7 @@ static void *text_alloc(size_t n)
 	void *p;
 
 	mw_quiet_enter();
-	p = mw_real.malloc(n);
+	p = mw_own_blocks_here() ? mw_own_alloc(1, n) : mw_real.malloc(n);
 	mw_quiet_leave();
 	if (p && mw_get(&mw_events_on))
 		mw_event(busy_state(), MW_OP_OWN, 0, n, 0, 0);
@@ -162,7 +164,12 @@ static void *text_alloc(size_t n)
 static void text_free(void *p)
 {
 	mw_quiet_enter();
-	mw_real.free(p);
+	if (mw_own_is(p))
+		mw_own_free(p);
+	else if (mw_own_blocks_here())
+		mw_own_leave(p);
+	else
+		mw_real.free(p);
 	mw_quiet_leave();
 }
 
@@ -171,8 +178,6 @@ static const char *misfit(void)
 {
 	if (!mw_real_glibc && !mw_real_musl_plain && !mw_classes_known())
 		return "the tracker doesn't know this allocator";
-	if (!mw_real_glibc && mw_boot_bytes)
-		return "the dynamic linker has blocks that the allocator doesn't know";
 	if (__atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
 		return "tracking is off";
 	if (mw_get(&mw_clock.asked))
@@ -267,20 +272,37 @@ static void *room_of_least(size_t bytes)
 	return mw_real.malloc(bytes < MW_LEAST ? (size_t)MW_LEAST : bytes);
 }
 
+static void *(*roomy)(size_t); /* what each thread comes to; NULL: not known yet; release */
+
 static void *room_at_first(size_t bytes)
 {
+	void *(*f)(size_t);
+
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_NOT_STARTED)
 		mw_start();
-	return room_of_least(bytes);
+	f = __atomic_load_n(&roomy, __ATOMIC_ACQUIRE);
+	if (!f)
+		return room_of_least(bytes);
+	mw_roomy_malloc = f;
+	return f(bytes);
 }
 
-void *(*mw_roomy_malloc)(size_t) = room_at_first;
+__thread void *(*mw_roomy_malloc)(size_t)__attribute__((tls_model("initial-exec"))) = room_at_first;
+
+void mw_own_blocks_only(void)
+{
+	if (mw_own_blocks_here())
+		mw_roomy_malloc = mw_own_roomy;
+	mw_quiet_enter();
+	if (mw_state())
+		mw_set(&mw_self->unsampled, 0); /* none passes as one that is no sample */
+}
 
 void mw_tails_expect(bool tails)
 {
-	uintptr_t all = tails && !mw_boot_bytes ? UINTPTR_MAX : 0;
+	uintptr_t all = tails ? UINTPTR_MAX : 0;
 
-	mw_set(&mw_tailless_all, !tails && mw_get(&mw_sampled) && !mw_boot_bytes ? UINTPTR_MAX : 0);
+	mw_set(&mw_tailless_all, !tails && mw_get(&mw_sampled) ? UINTPTR_MAX : 0);
 	mw_set(&mw_plain, mw_real_glibc && !mw_get(&mw_unseen) ? all : 0);
 	mw_set(&mw_tails_some, mw_real_glibc && mw_get(&mw_unseen) && !mw_get(&mw_tails_old) ? all : 0);
 	mw_set(&mw_class_plain, mw_real_classes ? all : 0);
@@ -297,7 +319,7 @@ void mw_start(void)
 	mw_border();
 	mw_real_init();
 	if (mw_real_aside) {
-		__atomic_store_n(&mw_roomy_malloc, room_as_asked, __ATOMIC_RELEASE);
+		__atomic_store_n(&roomy, room_as_asked, __ATOMIC_RELEASE);
 		__atomic_store_n(&mw_life, MW_OFF, __ATOMIC_RELEASE);
 		return;
 	}
@@ -307,7 +329,7 @@ void mw_start(void)
 	ok = mw_callsites_init();
 	mw_mode_choose();
 	mw_tails_expect(ok);
-	__atomic_store_n(&mw_roomy_malloc,
+	__atomic_store_n(&roomy,
 			 !ok                ? room_as_asked :
 			 mw_real_glibc      ? mw_real.malloc :
 			 mw_real_musl_plain ? room_of_least :

@@ -70,8 +70,7 @@ extern MW_HOT bool mw_paused;
 /* Any thread. Calls under way count before or after it. */
 void mw_pause(bool on);
 /*
- * All ones if the tracker is on, on glibc, each block has a tail, and real.h's boot arena was never used; else 0. Relaxed:
- * each way checks what it reads.
+ * All ones if the tracker is on, on glibc, and each block has a tail; else 0. Relaxed: each way checks what it reads.
  */
 extern MW_HOT uintptr_t mw_plain;
 /*
@@ -81,7 +80,7 @@ extern MW_HOT uintptr_t mw_plain;
 extern bool mw_tails_old;
 /* The same as mw_plain if some blocks have none (mw_unseen), but no old ones: half a tail tells. Relaxed. */
 extern MW_HIDDEN uintptr_t mw_tails_some;
-/* All ones while allocations are sampled: then no block has a tail. Unless the boot arena was used. Relaxed. */
+/* All ones while allocations are sampled: then no block has a tail. Relaxed. */
 extern MW_HIDDEN uintptr_t mw_tailless_all;
 /* Sets all three, and the first one's twin for other allocators (classes.h). */
 void mw_tails_expect(bool tails);
@@ -92,9 +91,12 @@ void mw_lose(uint32_t size); /* counts one; size: as a record has it */
 /*
  * The real malloc, for the app's bytes and the tail's together. On an allocator that
  * isn't glibc's it is a function that asks for mw_padded's size instead. At first it
- * is a function that sets the tracker up, so the fast way needs no check for that.
+ * is a function that sets the tracker up, so the fast way needs no check for that. In own threads
+ * it is mw_own_roomy.
  */
-extern MW_HOT_STRUCT void *(*mw_roomy_malloc)(size_t);
+extern MW_HIDDEN __thread void *(*mw_roomy_malloc)(size_t)__attribute__((tls_model("initial-exec")));
+/* The calling own thread is quiet from here on, and gets its blocks as own_blocks.h says. */
+void mw_own_blocks_only(void);
 
 /* start.c: this thread's state if its call can go on: set up, not busy, not quiet, not after its end. */
 struct mw_shard *mw_shard_now(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "wrong_size.h"
 
+#include "tracker/real/own_blocks.h"
 #include "tracker/table/overruns.h"
 #include "dismiss.h"
 #include "sampled.h"
@@ -38,7 +39,7 @@ void mw_wrong_size_look(const void *p, size_t n)
 	const struct mw_record *r;
 	uint64_t asked;
 
-	if (!mw_is_on() || mw_real_is_boot(p) || mw_get(&mw_sampled))
+	if (!mw_is_on() || mw_own_is(p) || mw_get(&mw_sampled))
 		return;
 	r = record_of(p);
 	if (!r)
