@@ -249,6 +249,11 @@ bool mw_option_parse(struct mw_options *o, const char *key, const char *value, c
 	return !p.failed;
 }
 
+void mw_options_take_server(struct mw_options *o, const struct mw_options *from)
+{
+	memcpy(o, from, offsetof(struct mw_options, dump_path));
+}
+
 bool mw_options_serve(const struct mw_options *o)
 {
 	return o->socket || o->socket_dir || o->listen;

@@ -66,6 +66,7 @@ struct mw_report_at {
  * mw_options_expand().
  */
 struct mw_options {
+	/* the server's alone, up to dump_path: mw_options_take_server */
 	const char *socket;      /* path, < sizeof(sun_path) after expansion and with ".PID" */
 	const char *socket_dir;  /* path; DIR/PID.sock fits likewise */
 	const char *listen;      /* as given: "127.0.0.1:0", "[::1]:8080" */
@@ -76,6 +77,12 @@ struct mw_options {
 	unsigned socket_mode;    /* of the socket's file: 0600, and rw bits of group and others */
 	const char *socket_group; /* name or number */
 	int64_t socket_gid;      /* its number; -1: it is a name, or not given */
+	bool read_only;
+	unsigned proof_off; /* 0: the server may ask a forked child what is kept; 1: never */
+	unsigned objects; /* enum mw_objects_how: does the server sample Ruby's objects? */
+	bool history; /* the server keeps the history of locations; true if not given */
+	bool source; /* pages may show source lines of locations; true if not given */
+	unsigned exact_growth; /* 1: count exactly once something grows */
 	const char *dump_path;   /* < PATH_MAX after expansion */
 	int dump_fd;             /* -1: none */
 	uint64_t dump_dev;       /* identity of dump_fd when it was parsed: the tracker doesn't */
@@ -91,7 +98,6 @@ struct mw_options {
 	bool stacks_auto; /* it changes by the cost */
 	unsigned sampled; /* 1: allocations are sampled, not counted exactly */
 	uint64_t sample; /* mean bytes from sample to sample then; 0: as for stacks */
-	unsigned exact_growth; /* 1: count exactly once something grows */
 	unsigned bt; /* Ruby callers kept with each location, 0 to MW_CALLERS_MOST */
 	const char *labels[MW_LABELS_MAX]; /* "NAME=VALUE", each NAME once */
 	unsigned labels_n;
@@ -111,11 +117,6 @@ struct mw_options {
 	 * their place. "": not given, not absolute, or too long.
 	 */
 	char tmpdir[MW_BASE_MAX], runtime_dir[MW_BASE_MAX];
-	bool read_only;
-	unsigned proof_off; /* 0: the server may ask a forked child what is kept; 1: never */
-	unsigned objects; /* enum mw_objects_how: does the server sample Ruby's objects? */
-	bool history; /* the server keeps the history of locations; true if not given */
-	bool source; /* pages may show source lines of locations; true if not given */
 	char text[MW_OPTIONS_TEXT_MAX];
 };
 
@@ -130,6 +131,9 @@ struct mw_options {
  * "mwrap: ", or "" if all is right. Doesn't allocate; errno stays as it was.
  */
 bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_MAX]);
+
+/* Takes the server's options from *from, which keeps what they point to. No server reads them yet. */
+void mw_options_take_server(struct mw_options *o, const struct mw_options *from);
 
 /*
  * Sets one option in *o, which may keep `value`. Returns true, or false with the line in err. For

@@ -2,33 +2,11 @@
 #include "late.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "named.h"
 #include "process.h"
 #include "tracker/caller/ruby/frame.h"
 #include "tracker/track/track.h"
-
-/* Only the server reads these, and none runs yet. */
-static void take(const struct mw_options *from)
-{
-	mw_options.socket = from->socket;
-	mw_options.socket_dir = from->socket_dir;
-	mw_options.socket_mode = from->socket_mode;
-	mw_options.socket_group = from->socket_group;
-	mw_options.socket_gid = from->socket_gid;
-	mw_options.listen = from->listen;
-	memcpy(mw_options.listen_host, from->listen_host, sizeof(from->listen_host));
-	mw_options.listen_port = from->listen_port;
-	mw_options.listen_far = from->listen_far;
-	mw_options.token_file = from->token_file;
-	mw_options.read_only = from->read_only;
-	mw_options.source = from->source;
-	mw_options.history = from->history;
-	mw_options.proof_off = from->proof_off;
-	mw_options.exact_growth = from->exact_growth;
-	mw_options.objects = from->objects;
-}
 
 bool mw_serve_late(const char *options, char *err)
 {
@@ -47,7 +25,7 @@ bool mw_serve_late(const char *options, char *err)
 		snprintf(err, MW_ERROR_MAX, "%s", why);
 		return false;
 	}
-	take(&late);
+	mw_options_take_server(&mw_options, &late);
 	mw_threads_decide();
 	mw_quiet_enter();
 	mw_server_start();
