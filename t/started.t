@@ -111,6 +111,26 @@ class StartedTest < Minitest::Test
     assert_equal [true, true, [0, 0, 0, 0]], out
   end
 
+  # A start takes a while beside threads that allocate in one library, and free in another.
+  def test_no_block_is_left_of_those_that_began_beside_a_start
+    8.times do
+      left = values(<<~RUBY)
+        require "fiddle"
+        threads = Fiddle::Function.new(Fiddle.dlopen(#{PLUGIN.inspect})["table_threads"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP], Fiddle::TYPE_INT)
+        library = #{File.join(MwrapTest::BUILT, "plugins/swap_a.so").inspect}
+        threads.call(12, library)
+        sleep 0.01
+        Mwrap.start
+        sleep 0.02
+        threads.call(0, nil)
+        ours = []
+        Mwrap.each(0) { |location, _, allocations, frees, *| ours << [location.to_s, allocations, frees] if location.to_s.match?(/libc\\.so|table\\.so/) }
+        p ours.sum { |_, allocations, _| allocations } > 100, ours.reject { |_, allocations, frees| allocations == frees }
+      RUBY
+      assert_equal [true, []], left
+    end
+  end
+
   def test_stop_leaves_the_counts_and_start_goes_on
     counts = values(<<~RUBY)
       def make(n) = n.times { ($kept ||= []) << "x" * 700 }

@@ -148,11 +148,11 @@ bool mw_attach(const char *options, char *err)
 	if (is == SLEEPS ? !set_up(options, err) : is == STOPPED && !go_on(options, err))
 		return false;
 	measure_before();
+	mw_pause(true); /* no block gets a record before all calls lead here: its free could go past the tracker */
 	if (!lead_to_hooks(err))
 		return false;
-	if (is == STOPPED)
-		mw_pause(false);
-	else
+	mw_pause(false);
+	if (is != STOPPED)
 		began = at;
 	is = ON;
 	return true;
@@ -164,10 +164,10 @@ bool mw_detach(char *err)
 		return refuse(err, "the tracker is preloaded, so it can't be stopped: use Mwrap.pause");
 	if (is != ON)
 		return refuse(err, "the tracker isn't running: call Mwrap.start first");
+	mw_pause(true); /* first, for the same reason */
 	mw_quiet_enter();
 	mw_got_to_real();
 	mw_quiet_leave();
-	mw_pause(true);
 	is = STOPPED;
 	return true;
 }

@@ -214,6 +214,19 @@ static void forget_adopted(const void *p, size_t usable)
 	mw_stacks_forget((uintptr_t)p);
 }
 
+/*
+ * Had a block of `size` bytes this room? Some blocks' frees may have gone past the tracker (mw_unseen): such an address
+ * may be another block's by now, which has no tail. glibc gives up to 31 bytes more than was asked for, others a quarter.
+ */
+static bool is_its_room(size_t usable, uint64_t size)
+{
+	size_t asked = mw_padded(size);
+
+	if (!mw_unseen)
+		return usable >= size + MW_TAIL;
+	return usable >= asked && usable - asked <= 31 + (mw_real_glibc ? 0 : asked / 4);
+}
+
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 {
 	bool checks = mw_tail_checks(p, usable);
@@ -241,7 +254,7 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	if (!mw_hide_once(p, d))
 		return false;
 	/* with less room than it has, the room isn't known (classes.h) */
-	d->overrun = usable >= mw_size_decode(d->size) + MW_TAIL &&
+	d->overrun = is_its_room(usable, mw_size_decode(d->size)) &&
 		     !tail_elsewhere(p, usable, d->ref, mw_size_decode(d->size));
 	return true;
 }
