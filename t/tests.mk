@@ -293,7 +293,7 @@ check-behaviour:
 check-modes: all check-programs
 	$(Q)BUILT='$(abspath $(T))' '$(RUBY)' t/behaviour/modes.rb
 check-lives: all check-programs
-	$(Q)BUILT='$(abspath $(T))' '$(RUBY)' t/behaviour/lives.rb $(LIVES)
+	$(Q)BUILT='$(abspath $(T))' '$(RUBY)' t/behaviour/lives.rb $(or $(N),300)
 check-rubies:
 	$(Q)BARE_ROOT='$(BARE_ROOT)' SUITES='$(SUITES)' CHECK='$(CHECK)' t/rubies/run.sh
 screenshots:
@@ -302,7 +302,6 @@ screenshots:
 	$(Q)t/lib/with_browser.sh t/screenshots/objects.rb
 	$(Q)t/lib/with_browser.sh t/screenshots/story.rb
 SECONDS ?= 600
-LIVES ?= 300
 soak:
 	$(Q)t/soak/run.sh $(SECONDS)
 chaos: all $(T)/programs/chaos $(PLUGINS)
