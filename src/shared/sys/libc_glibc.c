@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <malloc.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

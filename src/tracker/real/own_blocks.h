@@ -13,7 +13,7 @@
  * The real allocator would be told to free a block of ours. So own threads get the allocator's.
  *
  * Such a block has the room that was asked for and MW_OWN_TAIL bytes, and the word before it looks like glibc's:
- * the fast ways read it without a check. The tail is no record's. Whatever then goes to the real allocator asks
+ * the fast ways read it without a check. The tail is no record's. Code that hands a block to the real allocator asks
  * mw_own_is first. Any thread may free a block.
  *
  *   small  in one range of addresses, by size classes; never given back
@@ -72,6 +72,17 @@ size_t mw_own_size(const void *p); /* its room, with the tail's bytes */
  */
 void mw_own_leave(void *p);
 void mw_own_free_left(void);
+
+/* Frees any block as the calling thread may: one of these, the allocator's, or by leaving it. */
+static inline void mw_own_or_real_free(void *p)
+{
+	if (mw_own_is(p))
+		mw_own_free(p);
+	else if (mw_own_blocks_here())
+		mw_own_leave(p);
+	else
+		mw_real.free(p);
+}
 
 /* In a forked child. */
 void mw_own_after_fork(void);

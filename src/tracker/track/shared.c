@@ -255,10 +255,7 @@ void mw_free_shared(void *p)
 	} else if (way_now() != PASS && shared_hide(p, &d)) {
 		shared_gone(p, &d);
 	}
-	if (mw_own_blocks_here())
-		mw_own_leave(p);
-	else
-		mw_real.free(p);
+	mw_own_or_real_free(p);
 }
 
 /* A block of ours, or of the allocator's in a thread of ours: it moves to where this thread gets new ones. */

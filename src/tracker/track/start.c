@@ -164,12 +164,7 @@ static void *text_alloc(size_t n)
 static void text_free(void *p)
 {
 	mw_quiet_enter();
-	if (mw_own_is(p))
-		mw_own_free(p);
-	else if (mw_own_blocks_here())
-		mw_own_leave(p);
-	else
-		mw_real.free(p);
+	mw_own_or_real_free(p);
 	mw_quiet_leave();
 }
 
