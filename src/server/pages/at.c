@@ -31,7 +31,7 @@ static void many(struct mw_buf *b, uint64_t n, const char *one, const char *more
 }
 
 /* "12 blocks are live here, 3.38 KB: 1.00 KB more than at the start ..." */
-static void summary(struct mw_buf *b, void *ctx)
+static void at_summary(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 	const struct mw_row *r = v->at.row;
@@ -71,7 +71,7 @@ static bool has_column(int i, const struct mw_row *r)
 	return mw_column_is_of(i, r) && mw_columns[i].type != MW_TYPE_TEXT && (!of_kind || r->top_share);
 }
 
-static void head(struct mw_buf *b, void *ctx)
+static void at_head(struct mw_buf *b, void *ctx)
 {
 	const struct mw_row *r = ((const struct view *)ctx)->at.row;
 
@@ -93,7 +93,7 @@ static void cells(struct mw_buf *b, void *ctx)
 			mw_html_cell(b, v->call, &mw_columns[i], v->at.row, false);
 }
 
-static void name(struct mw_buf *b, void *ctx)
+static void at_location_name(struct mw_buf *b, void *ctx)
 {
 	const struct mw_row *r = ((const struct view *)ctx)->at.row;
 
@@ -192,7 +192,7 @@ static void lives_caption(struct mw_buf *b, void *ctx)
 	}
 }
 
-static void exports(struct mw_buf *b, void *ctx)
+static void at_exports(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -232,13 +232,13 @@ static void called(struct mw_buf *b, void *ctx)
 	mw_html_called(b, &v->called, v->call, v->at.row);
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void at_page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
-		{ .name = "location", .fill = name, .ctx = v },
-		{ .name = "summary", .fill = summary, .ctx = v },
-		{ .name = "head", .fill = head, .ctx = v },
+		{ .name = "location", .fill = at_location_name, .ctx = v },
+		{ .name = "summary", .fill = at_summary, .ctx = v },
+		{ .name = "head", .fill = at_head, .ctx = v },
 		{ .name = "cells", .fill = cells, .ctx = v },
 		{ .name = "by_size", .fill = by_size, .ctx = v },
 		{ .name = "by_age", .fill = by_age, .ctx = v },
@@ -246,7 +246,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "live_head", .fill = live_head, .ctx = v },
 		{ .name = "lives", .fill = lives, .ctx = v },
 		{ .name = "lives_caption", .fill = lives_caption, .ctx = v },
-		{ .name = "exports", .fill = exports, .ctx = v },
+		{ .name = "exports", .fill = at_exports, .ctx = v },
 		{ .name = "called", .fill = called, .ctx = v },
 		{ .name = "objects", .fill = objects, .ctx = v },
 		{ .name = "holders", .fill = holders, .ctx = v },
@@ -310,7 +310,7 @@ static int understand(struct mw_call *call, const struct mw_params *p, struct wa
 }
 
 /* Looks s up, then also with a slash in front: a proxy may have folded "//" to "/". */
-static int make(struct mw_call *call, struct mw_at *at, const char *s, size_t n)
+static int make_at_location(struct mw_call *call, struct mw_at *at, const char *s, size_t n)
 {
 	int ret = mw_at_make(at, call->api, s, n);
 	char *t;
@@ -327,15 +327,15 @@ static int make(struct mw_call *call, struct mw_at *at, const char *s, size_t n)
 	return ret;
 }
 
-static int find(struct mw_call *call, struct mw_at *at, struct wanted *w, struct mw_buf *why)
+static int find_wanted_location(struct mw_call *call, struct mw_at *at, struct wanted *w, struct mw_buf *why)
 {
-	int ret = make(call, at, w->s, w->n);
+	int ret = make_at_location(call, at, w->s, w->n);
 
 	if (ret == 1 && !w->form_given) {
 		size_t n = mw_form_suffix(w->s, w->n, &w->form);
 
 		if (n < w->n)
-			ret = make(call, at, w->s, n);
+			ret = make_at_location(call, at, w->s, n);
 	}
 	if (ret < 0)
 		return 500;
@@ -359,7 +359,7 @@ static void as_json(struct view *v)
 	mw_buf_free(&more);
 }
 
-static void answer(struct view *v, enum mw_form form)
+static void answer_at(struct view *v, enum mw_form form)
 {
 	struct mw_call *call = v->call;
 	bool lines = form == MW_FORM_TSV || form == MW_FORM_CSV;
@@ -373,7 +373,7 @@ static void answer(struct view *v, enum mw_form form)
 		call->script = (call->req->site || call->req->later) && !mw_call_stats(call)->processes ?
 				       "home" :
 				       "at";
-		mw_reply_page(call, v->at.row->location, page, v);
+		mw_reply_page(call, v->at.row->location, at_page, v);
 	} else {
 		mw_reply_form(call, form);
 		if (lines)
@@ -393,10 +393,10 @@ void mw_page_at(struct mw_call *call)
 	if (!bad)
 		bad = mw_params_part(&call->params, &v->limit, &v->oldest, &call->why);
 	if (!bad)
-		bad = find(call, &v->at, &w, &call->why);
+		bad = find_wanted_location(call, &v->at, &w, &call->why);
 	if (!mw_refused(call, bad)) {
 		v->call = call;
-		answer(v, w.form);
+		answer_at(v, w.form);
 		mw_at_free(&v->at, call->api);
 	}
 	free(w.store);

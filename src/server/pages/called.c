@@ -26,7 +26,7 @@ void mw_called_free(struct mw_called *c, const struct mw_api *api)
 }
 
 /* "43 %" of a table's sum, which the parts never exceed */
-static void share(struct mw_buf *b, uint64_t part, uint64_t all)
+static void share_cell(struct mw_buf *b, uint64_t part, uint64_t all)
 {
 	uint64_t percent = all ? (uint64_t)((double)part * 100 / (double)all + 0.5) : 0;
 
@@ -68,14 +68,14 @@ static void frames(struct mw_buf *b, const struct mw_called_row *r, const struct
 	mw_buf_str(b, "</td>");
 }
 
-static void row(struct mw_buf *b, const struct mw_called *c, const struct mw_called_row *r,
-		const struct mw_row *at)
+static void put_caller_row(struct mw_buf *b, const struct mw_called *c, const struct mw_called_row *r,
+			   const struct mw_row *at)
 {
 	enum mw_profile_by by = c->callers.by;
 
 	mw_buf_str(b, "<tr>");
 	mw_html_bytes_cell(b, r->bytes[MW_BY_LIVE]);
-	share(b, r->bytes[by], by == MW_BY_LIVE ? at->live_bytes : at->total);
+	share_cell(b, r->bytes[by], by == MW_BY_LIVE ? at->live_bytes : at->total);
 	mw_html_bytes_cell(b, r->bytes[MW_BY_TOTAL]);
 	mw_html_number(b, r->samples[by]);
 	frames(b, r, &c->profile);
@@ -99,7 +99,7 @@ void mw_html_called(struct mw_buf *b, const struct mw_called *c, const struct mw
 		   "<th scope=\"col\" class=\"num\">Allocated</th><th scope=\"col\" class=\"num\">Samples</th>"
 		   "<th scope=\"col\">Caller</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < c->callers.n; i++)
-		row(b, c, &c->callers.rows[i], at);
+		put_caller_row(b, c, &c->callers.rows[i], at);
 	if (!c->callers.n)
 		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"5\">Nothing was allocated.</td></tr>\n");
 	mw_buf_str(b, "</tbody>\n</table>\n</div>\n<p class=\"note\">The sums are exact. How they are divided is "

@@ -9,7 +9,7 @@
 
 /* --- the two moments ------------------------------------------------------------------------ */
 
-static bool is(const struct mw_diff_end *e, const char *word)
+static bool end_is(const struct mw_diff_end *e, const char *word)
 {
 	return strlen(word) == e->n && !memcmp(e->name, word, e->n);
 }
@@ -25,9 +25,9 @@ static int read_end(struct mw_diff_end *e, struct mw_call *call, const struct mw
 		e->name = p->v[param].s;
 		e->n = p->v[param].n;
 	}
-	if (is(e, usual))
+	if (end_is(e, usual))
 		return 0;
-	if (is(e, "peak")) {
+	if (end_is(e, "peak")) {
 		const struct mw_stats *now = mw_call_stats(call);
 
 		e->is_peak = true;
@@ -89,7 +89,7 @@ static int compare_peak(struct mw_diff_view *v, struct mw_buf *why)
 }
 
 /* Fills v->diff. 0, or a status with a reason. */
-static int compare(struct mw_diff_view *v, struct mw_buf *why)
+static int compare_ends(struct mw_diff_view *v, struct mw_buf *why)
 {
 	const struct mw_site *s = v->l.call->req->site;
 	int rc;
@@ -138,7 +138,7 @@ static void json_end(struct mw_buf *b, const char *key, const struct mw_diff_end
 	mw_buf_str(b, "}");
 }
 
-static void json(struct mw_buf *b, const struct mw_diff_view *v)
+static void diff_json(struct mw_buf *b, const struct mw_diff_view *v)
 {
 	const struct mw_site *s = v->l.call->req->site;
 
@@ -160,7 +160,7 @@ static void json(struct mw_buf *b, const struct mw_diff_view *v)
 	mw_buf_str(b, "}\n");
 }
 
-static void answer(struct mw_diff_view *v, enum mw_form form)
+static void answer_diff(struct mw_diff_view *v, enum mw_form form)
 {
 	struct mw_buf *b = &v->l.call->res->body;
 
@@ -170,7 +170,7 @@ static void answer(struct mw_diff_view *v, enum mw_form form)
 	}
 	mw_reply_form(v->l.call, form);
 	if (form == MW_FORM_JSON) {
-		json(b, v);
+		diff_json(b, v);
 		return;
 	}
 	if (form == MW_FORM_TSV)
@@ -226,7 +226,7 @@ void mw_page_table_diff(struct mw_call *call)
 	set_source(&v);
 	bad = read_ends(&v, &call->params, &call->why);
 	if (!bad)
-		bad = compare(&v, &call->why);
+		bad = compare_ends(&v, &call->why);
 	if (!mw_refused(call, bad))
 		send(&v);
 	mw_diff_free(&v.diff, call->api);
@@ -262,11 +262,11 @@ void mw_page_diff(struct mw_call *call)
 	if (!bad)
 		bad = read_ends(&v, &call->params, &call->why);
 	if (!bad)
-		bad = compare(&v, &call->why);
+		bad = compare_ends(&v, &call->why);
 	if (!bad && mw_result_of(&v.l.result, v.diff.rows, v.diff.n, &v.l.q))
 		bad = 500;
 	if (!mw_refused(call, bad))
-		answer(&v, call->form);
+		answer_diff(&v, call->form);
 	mw_result_free(&v.l.result, call->api);
 	mw_diff_free(&v.diff, call->api);
 }

@@ -39,7 +39,7 @@ static bool address(struct mw_buf *b, const struct mw_listing *l, const struct m
 
 /* --- the table --------------------------------------------------------------------------------- */
 
-static void head(struct mw_buf *b, void *ctx)
+static void diff_page_head(struct mw_buf *b, void *ctx)
 {
 	const struct mw_diff_view *v = ctx;
 	int location = mw_table_find(&mw_diff_table, "location", 8);
@@ -59,7 +59,7 @@ static void cells(struct mw_buf *b, const struct mw_diff_view *v, const struct m
 }
 
 /* A line's page; the special rows and groups have none. */
-static void location(struct mw_buf *b, const struct mw_diff_view *v, const struct mw_row *r)
+static void diff_location_cell(struct mw_buf *b, const struct mw_diff_view *v, const struct mw_row *r)
 {
 	bool link = v->l.q.group == MW_GROUP_LINE && r->kind != MW_KIND_SPECIAL;
 
@@ -72,14 +72,14 @@ static void location(struct mw_buf *b, const struct mw_diff_view *v, const struc
 	mw_buf_str(b, link ? "</a></td>" : "</td>");
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static void diff_page_rows(struct mw_buf *b, void *ctx)
 {
 	const struct mw_diff_view *v = ctx;
 
 	for (size_t i = 0; i < v->l.result.n; i++) {
 		mw_buf_str(b, "<tr>");
 		cells(b, v, &v->l.result.rows[i]);
-		location(b, v, &v->l.result.rows[i]);
+		diff_location_cell(b, v, &v->l.result.rows[i]);
 		mw_buf_str(b, "</tr>\n");
 	}
 	if (!v->l.result.n)
@@ -104,7 +104,7 @@ static void caption(struct mw_buf *b, void *ctx)
 
 /* --- above it ----------------------------------------------------------------------------------- */
 
-static void name_of(struct mw_buf *b, const struct mw_diff_end *e, const struct mw_moment *m)
+static void put_end_name(struct mw_buf *b, const struct mw_diff_end *e, const struct mw_moment *m)
 {
 	mw_buf_str(b, "<b>");
 	if (e->is_time) {
@@ -117,15 +117,15 @@ static void name_of(struct mw_buf *b, const struct mw_diff_end *e, const struct 
 }
 
 /* "From deploy-17 to now, 10 m 5 s, live bytes grew by 9.54 MB." */
-static void sentence(struct mw_buf *b, void *ctx)
+static void diff_sentence(struct mw_buf *b, void *ctx)
 {
 	const struct mw_diff_view *v = ctx;
 	int64_t growth = v->l.result.sum.growth;
 
 	mw_buf_str(b, "From ");
-	name_of(b, &v->from, &v->diff.from);
+	put_end_name(b, &v->from, &v->diff.from);
 	mw_buf_str(b, " to ");
-	name_of(b, &v->to, &v->diff.to);
+	put_end_name(b, &v->to, &v->diff.to);
 	mw_buf_str(b, ", ");
 	mw_html_duration(b, v->diff.to.uptime - v->diff.from.uptime);
 	mw_buf_str(b, growth < 0 ? ", live bytes shrank by " : ", live bytes grew by ");
@@ -181,7 +181,7 @@ void mw_html_diff(struct mw_buf *b, void *ctx)
 	struct mw_diff_view *v = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->l.call->req->base },
-		{ .name = "sentence", .fill = sentence, .ctx = v },
+		{ .name = "sentence", .fill = diff_sentence, .ctx = v },
 		{ .name = "hidden", .fill = mw_listing_hidden, .ctx = v },
 		{ .name = "from", .fill = from_options, .ctx = v },
 		{ .name = "to", .fill = to_options, .ctx = v },
@@ -189,8 +189,8 @@ void mw_html_diff(struct mw_buf *b, void *ctx)
 		{ .name = "groups", .fill = mw_listing_groups, .ctx = v },
 		{ .name = "limit", .fill = mw_listing_limit, .ctx = v },
 		{ .name = "caption", .fill = caption, .ctx = v },
-		{ .name = "head", .fill = head, .ctx = v },
-		{ .name = "rows", .fill = rows, .ctx = v },
+		{ .name = "head", .fill = diff_page_head, .ctx = v },
+		{ .name = "rows", .fill = diff_page_rows, .ctx = v },
 		{ .name = "sum", .fill = sum, .ctx = v },
 		{ .name = "pager", .fill = mw_listing_pager, .ctx = v },
 		{ .name = "exports", .fill = mw_listing_exports, .ctx = v },

@@ -58,7 +58,7 @@ static bool any_kind(const struct mw_result *res)
 	return false;
 }
 
-static void head(struct mw_buf *b, void *ctx)
+static void each_table_head(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -94,7 +94,7 @@ static void parts_href(struct mw_buf *b, const struct view *v, const struct mw_r
 }
 
 /* Links to a line's page, or to a group's rows; a gem has no page of its own. */
-static void location(struct mw_buf *b, const struct view *v, const struct mw_row *r)
+static void each_location_cell(struct mw_buf *b, const struct view *v, const struct mw_row *r)
 {
 	bool link = v->l.q.group != MW_GROUP_GEM;
 
@@ -117,7 +117,7 @@ static const char *why_no_row(const struct view *v)
 	return v->l.q.q_len ? "No location matches." : "No location has that much.";
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static void each_table_rows(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 	int columns = 0;
@@ -127,7 +127,7 @@ static void rows(struct mw_buf *b, void *ctx)
 	for (size_t i = 0; i < v->l.result.n; i++) {
 		mw_buf_str(b, "<tr>");
 		cells(b, v, &v->l.result.rows[i]);
-		location(b, v, &v->l.result.rows[i]);
+		each_location_cell(b, v, &v->l.result.rows[i]);
 		mw_buf_str(b, "</tr>\n");
 	}
 	if (!v->l.result.n)
@@ -191,7 +191,7 @@ static void min_value(struct mw_buf *b, void *ctx)
 	mw_buf_u64(b, ((const struct view *)ctx)->l.q.min);
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void each_html_page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
@@ -207,8 +207,8 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "groups", .fill = mw_listing_groups, .ctx = v },
 		{ .name = "kind", .fill = kind_field, .ctx = v },
 		{ .name = "caption", .fill = caption, .ctx = v },
-		{ .name = "head", .fill = head, .ctx = v },
-		{ .name = "rows", .fill = rows, .ctx = v },
+		{ .name = "head", .fill = each_table_head, .ctx = v },
+		{ .name = "rows", .fill = each_table_rows, .ctx = v },
 		{ .name = "sum", .fill = sum, .ctx = v },
 		{ .name = "pager", .fill = mw_listing_pager, .ctx = v },
 		{ .name = "exports", .fill = mw_listing_exports, .ctx = v },
@@ -217,7 +217,7 @@ static void page(struct mw_buf *b, void *ctx)
 	mw_template(b, "each.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
-static void answer(struct view *v, enum mw_form form)
+static void answer_each(struct view *v, enum mw_form form)
 {
 	struct mw_call *call = v->l.call;
 	const struct mw_stats *stats = mw_call_stats(call);
@@ -229,7 +229,7 @@ static void answer(struct view *v, enum mw_form form)
 	}
 	v->kinds = any_kind(&v->l.result);
 	if (form == MW_FORM_HTML) {
-		mw_reply_page(call, v->home ? "growth" : things(v), page, v);
+		mw_reply_page(call, v->home ? "growth" : things(v), each_html_page, v);
 	} else {
 		mw_reply_form(call, form);
 		mw_render(&call->res->body, &v->l.result, mw_form_format(form));
@@ -268,7 +268,7 @@ void mw_page_each(struct mw_call *call)
 	if (call->form == MW_FORM_HTML)
 		v.l.q.limit = mw_page_limit(v.l.q.limit);
 	if (!mw_refused(call, bad))
-		answer(&v, call->form);
+		answer_each(&v, call->form);
 }
 
 void mw_page_home(struct mw_call *call)
@@ -280,5 +280,5 @@ void mw_page_home(struct mw_call *call)
 		call->script = "all";
 	else if (call->req->site) /* /live, which the script reads, needs a site */
 		call->script = "home";
-	answer(&v, MW_FORM_HTML);
+	answer_each(&v, MW_FORM_HTML);
 }

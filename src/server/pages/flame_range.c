@@ -202,7 +202,7 @@ static void moment(struct mw_buf *b, double uptime)
 }
 
 /* "Live bytes grew by 9.54 MB from 10 s to 1 m 5 s after the start." */
-static void sentence(struct mw_buf *b, const struct mw_flame_range *r)
+static void range_sentence(struct mw_buf *b, const struct mw_flame_range *r)
 {
 	uint64_t change = r->shown < 0 ? 0 - (uint64_t)r->shown : (uint64_t)r->shown;
 
@@ -224,7 +224,7 @@ static void sentence(struct mw_buf *b, const struct mw_flame_range *r)
 void mw_flame_range_html(struct mw_buf *b, const struct mw_flame_range *r, const struct mw_call *call,
 			 const struct mw_params *p)
 {
-	sentence(b, r);
+	range_sentence(b, r);
 	if (r->elsewhere) {
 		mw_buf_str(b, " Locations that the history doesn\xe2\x80\x99t keep ");
 		mw_buf_str(b, r->elsewhere < 0 ? "shrank by " : "grew by ");

@@ -13,7 +13,7 @@ void mw_head_begin(struct mw_buf *b)
 	mw_buf_str(b, "# mwrap=" MWRAP_VERSION);
 }
 
-static void name(struct mw_buf *b, const char *prefix, const char *field)
+static void put_field_name(struct mw_buf *b, const char *prefix, const char *field)
 {
 	mw_buf_str(b, " ");
 	mw_buf_str(b, prefix);
@@ -23,31 +23,31 @@ static void name(struct mw_buf *b, const char *prefix, const char *field)
 
 void mw_head_text(struct mw_buf *b, const char *field, const char *value, size_t n)
 {
-	name(b, "", field);
+	put_field_name(b, "", field);
 	mw_percent_encode(b, value, n);
 }
 
 void mw_head_u64(struct mw_buf *b, const char *field, uint64_t v)
 {
-	name(b, "", field);
+	put_field_name(b, "", field);
 	mw_buf_u64(b, v);
 }
 
 void mw_head_i64(struct mw_buf *b, const char *field, int64_t v)
 {
-	name(b, "", field);
+	put_field_name(b, "", field);
 	mw_buf_i64(b, v);
 }
 
 void mw_head_seconds(struct mw_buf *b, const char *prefix, const char *field, double v)
 {
-	name(b, prefix, field);
+	put_field_name(b, prefix, field);
 	mw_buf_seconds(b, v);
 }
 
 void mw_head_times(struct mw_buf *b, const char *prefix, const struct mw_moment *m)
 {
-	name(b, prefix, "time");
+	put_field_name(b, prefix, "time");
 	mw_buf_time(b, m->unix_time);
 	mw_head_seconds(b, prefix, "unix", m->unix_time);
 	mw_head_seconds(b, prefix, "uptime", m->uptime);

@@ -23,7 +23,7 @@ static void value(struct mw_buf *b, const struct mw_cell *c, const char *name)
 	mw_buf_str(b, "</td>");
 }
 
-static void summary(struct mw_buf *b, void *ctx)
+static void heap_summary(struct mw_buf *b, void *ctx)
 {
 	const struct mw_heap_sums *s = &((const struct view *)ctx)->list.heap->sums;
 
@@ -43,7 +43,7 @@ static void summary(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, " taken again at the same place. A page goes only when no object is left in it.");
 }
 
-static void figures(struct mw_buf *b, void *ctx)
+static void heap_figure_rows(struct mw_buf *b, void *ctx)
 {
 	const struct mw_heap_sums *s = &((const struct view *)ctx)->list.heap->sums;
 
@@ -71,7 +71,7 @@ static void caption(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, ", oldest first");
 }
 
-static void head(struct mw_buf *b, void *unused)
+static void heap_pages_head(struct mw_buf *b, void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < MW_HEAP_COLUMNS_N; i++) {
@@ -82,7 +82,7 @@ static void head(struct mw_buf *b, void *unused)
 	}
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static void heap_page_rows(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -122,16 +122,16 @@ static void pager(struct mw_buf *b, void *ctx)
 	mw_html_pager(b, &slice);
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void heap_pages_page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->call->req->base },
-		{ .name = "summary", .fill = summary, .ctx = v },
-		{ .name = "figures", .fill = figures, .ctx = v },
+		{ .name = "summary", .fill = heap_summary, .ctx = v },
+		{ .name = "figures", .fill = heap_figure_rows, .ctx = v },
 		{ .name = "caption", .fill = caption, .ctx = v },
-		{ .name = "head", .fill = head, .ctx = v },
-		{ .name = "rows", .fill = rows, .ctx = v },
+		{ .name = "head", .fill = heap_pages_head, .ctx = v },
+		{ .name = "rows", .fill = heap_page_rows, .ctx = v },
 		{ .name = "pager", .fill = pager, .ctx = v },
 	};
 
@@ -150,7 +150,7 @@ void mw_page_heap_pages(struct mw_call *call)
 	if (mw_refused(call, bad))
 		return;
 	if (call->form == MW_FORM_HTML) {
-		mw_reply_page(call, "heap pages", page, &v);
+		mw_reply_page(call, "heap pages", heap_pages_page, &v);
 	} else {
 		mw_reply_form(call, call->form);
 		mw_render_heap(&call->res->body, &v.list, mw_form_format(call->form));

@@ -33,7 +33,7 @@ static void csv_text(struct mw_buf *b, const char *s)
 	mw_buf_csv(b, s, strlen(s));
 }
 
-static void join(struct mw_buf *to, const struct mw_holder *h)
+static void join_holder_path(struct mw_buf *to, const struct mw_holder *h)
 {
 	for (size_t i = 0; i < h->n_path; i++) {
 		mw_buf_str(to, i ? ARROW : "");
@@ -42,7 +42,7 @@ static void join(struct mw_buf *to, const struct mw_holder *h)
 	mw_buf_add(to, "", 1);
 }
 
-static void lines(struct mw_buf *b, const struct mw_holders *all, bool csv)
+static void put_holder_lines(struct mw_buf *b, const struct mw_holders *all, bool csv)
 {
 	void (*text)(struct mw_buf *, const char *) = csv ? csv_text : tsv_text;
 	const char *end = csv ? "\r\n" : "\n";
@@ -54,7 +54,7 @@ static void lines(struct mw_buf *b, const struct mw_holders *all, bool csv)
 		const struct mw_holder *h = &all->rows[i];
 		struct mw_buf path = { 0 };
 
-		join(&path, h);
+		join_holder_path(&path, h);
 		text(b, h->holder);
 		mw_buf_fmt(b, "%c%s%c%llu%c%llu%c%llu%c", between, mw_held_by_name(h->by), between,
 			   (unsigned long long)h->blocks, between, (unsigned long long)h->bytes, between,
@@ -118,7 +118,7 @@ static void json_lost(struct mw_buf *b, const struct view *v)
 	mw_buf_str(b, "]");
 }
 
-static void json(struct mw_buf *b, const struct view *v)
+static void holders_json(struct mw_buf *b, const struct view *v)
 {
 	const struct mw_holders *all = &v->holders;
 	const struct mw_stats *stats = mw_call_stats(v->call);
@@ -143,7 +143,7 @@ static void json(struct mw_buf *b, const struct view *v)
 
 /* --- the page ------------------------------------------------------------------------ */
 
-static void name(struct mw_buf *b, void *ctx)
+static void holders_title(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -153,7 +153,7 @@ static void name(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "Holders of live blocks");
 }
 
-static void summary(struct mw_buf *b, void *ctx)
+static void holders_summary(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 	uint64_t lost = 0, bytes = 0;
@@ -221,7 +221,7 @@ static void notes(struct mw_buf *b, void *ctx)
 			      "lead to counts as held by nothing.");
 }
 
-static void number(struct mw_buf *b, void *ctx)
+static void put_object_number(struct mw_buf *b, void *ctx)
 {
 	mw_buf_commas(b, *(const uint64_t *)ctx);
 }
@@ -271,7 +271,7 @@ static size_t table_rows(struct mw_buf *b, const struct view *v, bool objects)
 	return n;
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static void holder_rows(struct mw_buf *b, void *ctx)
 {
 	if (!table_rows(b, ctx, false))
 		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"4\">Nothing is live.</td></tr>\n");
@@ -303,7 +303,7 @@ static void head_of(struct mw_buf *b, const struct view *v, bool objects)
 	}
 }
 
-static void head(struct mw_buf *b, void *ctx)
+static void holders_head(struct mw_buf *b, void *ctx)
 {
 	head_of(b, ctx, false);
 }
@@ -327,7 +327,7 @@ static void sampled(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "</tbody>\n</table>\n</div>\n");
 }
 
-static void exports(struct mw_buf *b, void *ctx)
+static void holders_exports(struct mw_buf *b, void *ctx)
 {
 	static const char *const forms[] = { "TSV", "CSV", "JSON" }, *const ends[] = {
 		".tsv", ".csv", ".json"
@@ -341,22 +341,22 @@ static void exports(struct mw_buf *b, void *ctx)
 	}
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void holders_page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
-		{ .name = "title", .fill = name, .ctx = v },
-		{ .name = "summary", .fill = summary, .ctx = v },
-		{ .name = "objects", .fill = number, .ctx = &v->holders.objects },
+		{ .name = "title", .fill = holders_title, .ctx = v },
+		{ .name = "summary", .fill = holders_summary, .ctx = v },
+		{ .name = "objects", .fill = put_object_number, .ctx = &v->holders.objects },
 		{ .name = "ms", .fill = milliseconds, .ctx = &v->holders.ns },
 		{ .name = "stop", .fill = milliseconds, .ctx = &v->holders.stop_ns },
 		{ .name = "notes", .fill = notes, .ctx = v },
 		{ .name = "what", .text = v->row ? "these blocks" : "all live blocks" },
 		{ .name = "sampled", .fill = sampled, .ctx = v },
 		{ .name = "lost", .fill = lost_lines, .ctx = v },
-		{ .name = "head", .fill = head, .ctx = v },
-		{ .name = "rows", .fill = rows, .ctx = v },
-		{ .name = "exports", .fill = exports, .ctx = v },
+		{ .name = "head", .fill = holders_head, .ctx = v },
+		{ .name = "rows", .fill = holder_rows, .ctx = v },
+		{ .name = "exports", .fill = holders_exports, .ctx = v },
 	};
 
 	mw_template(b, "holders.html", slots, sizeof(slots) / sizeof(slots[0]));
@@ -376,7 +376,7 @@ static void ask_page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
-		{ .name = "title", .fill = name, .ctx = v },
+		{ .name = "title", .fill = holders_title, .ctx = v },
 		{ .name = "base", .text = v->call->req->base },
 		{ .name = "what", .text = v->row ? "these blocks" : "all live blocks" },
 		{ .name = "location", .fill = location_field, .ctx = v },
@@ -412,7 +412,7 @@ static int find_row(struct view *v, const struct mw_params *p, struct mw_buf *wh
 }
 
 /* 0, or a status with a reason */
-static int search(struct view *v, struct mw_buf *why)
+static int search_holders(struct view *v, struct mw_buf *why)
 {
 	const struct mw_api *api = v->call->api;
 	char err[MW_HOLDERS_ERROR] = "";
@@ -439,17 +439,18 @@ static int search(struct view *v, struct mw_buf *why)
 	return bad;
 }
 
-static void answer(struct view *v, enum mw_form form)
+static void answer_holders(struct view *v, enum mw_form form)
 {
 	if (form == MW_FORM_HTML) {
-		mw_reply_page(v->call, v->row ? v->row->location : "Holders of live blocks", page, v);
+		mw_reply_page(v->call, v->row ? v->row->location : "Holders of live blocks",
+			      holders_page, v);
 		return;
 	}
 	mw_reply_form(v->call, form);
 	if (form == MW_FORM_JSON)
-		json(&v->call->res->body, v);
+		holders_json(&v->call->res->body, v);
 	else
-		lines(&v->call->res->body, &v->holders, form == MW_FORM_CSV);
+		put_holder_lines(&v->call->res->body, &v->holders, form == MW_FORM_CSV);
 }
 
 void mw_page_holders(struct mw_call *call)
@@ -464,8 +465,8 @@ void mw_page_holders(struct mw_call *call)
 		;
 	else if (call->form == MW_FORM_HTML && !call->params.v[MW_PARAM_LOOK].n)
 		mw_reply_page(call, v.row ? v.row->location : "Holders of live blocks", ask_page, &v);
-	else if (!mw_refused(call, search(&v, &call->why)))
-		answer(&v, call->form);
+	else if (!mw_refused(call, search_holders(&v, &call->why)))
+		answer_holders(&v, call->form);
 	mw_holders_free(&v.holders);
 	mw_row_index_free(&v.ids);
 	if (v.snapshot)

@@ -21,7 +21,7 @@ static void texts(struct mw_buf *b, const struct mw_kinded *k)
 }
 
 /* False: nothing is known of it. */
-static bool row(struct mw_buf *b, const struct mw_kinded *k, size_t at)
+static bool kinds_row_json(struct mw_buf *b, const struct mw_kinded *k, size_t at)
 {
 	const struct mw_row *r = &k->snapshot->rows[at];
 
@@ -39,7 +39,7 @@ static bool row(struct mw_buf *b, const struct mw_kinded *k, size_t at)
 	return true;
 }
 
-static void fill(struct mw_buf *b, const struct mw_kinded *k, uint64_t rate)
+static void fill_kinds_json(struct mw_buf *b, const struct mw_kinded *k, uint64_t rate)
 {
 	bool any = false;
 
@@ -47,7 +47,7 @@ static void fill(struct mw_buf *b, const struct mw_kinded *k, uint64_t rate)
 	texts(b, k);
 	mw_json_open(b, "\nrows", '[');
 	for (size_t i = 0; rate && i < k->snapshot->n; i++)
-		any |= row(b, k, i);
+		any |= kinds_row_json(b, k, i);
 	mw_buf_str(b, any ? "\n]}\n" : "]}\n");
 }
 
@@ -64,7 +64,7 @@ void mw_page_kinds(struct mw_call *call)
 	call->res->content_type = "application/json; charset=utf-8";
 	if (s && table && mw_kinded_make(&k, table, s)) {
 		mw_json_head(b, site, site ? mw_site_uptime(site) : 0, "now", "unix");
-		fill(b, &k, s->rate);
+		fill_kinds_json(b, &k, s->rate);
 	} else {
 		b->failed = true;
 	}

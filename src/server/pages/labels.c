@@ -14,7 +14,7 @@ struct view {
 	size_t n;
 };
 
-static void head(struct mw_buf *b, void *unused)
+static void labels_head(struct mw_buf *b, void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < mw_label_table.n; i++) {
@@ -28,7 +28,7 @@ static void head(struct mw_buf *b, void *unused)
 }
 
 /* A label leads to its flame graph. */
-static void label(struct mw_buf *b, const struct view *v, const struct mw_row *r)
+static void label_cell(struct mw_buf *b, const struct view *v, const struct mw_row *r)
 {
 	mw_buf_str(b, "<td class=\"location\"><a href=\"");
 	mw_html_text(b, v->call->req->base);
@@ -37,7 +37,7 @@ static void label(struct mw_buf *b, const struct view *v, const struct mw_row *r
 	mw_html_text_in(b, "\">", r->location, "</a></td>");
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static void label_rows(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -45,7 +45,7 @@ static void rows(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "<tr>");
 		for (int c = 0; c < mw_label_table.n; c++)
 			if (mw_label_table.columns[c].type == MW_TYPE_TEXT)
-				label(b, v, &v->rows[i]);
+				label_cell(b, v, &v->rows[i]);
 			else
 				mw_html_cell(b, v->call, &mw_label_table.columns[c], &v->rows[i],
 					     c == mw_label_table.sort);
@@ -58,7 +58,7 @@ static bool any_label(const struct view *v)
 	return v->n && strcmp(v->rows[0].location, MW_NO_LABEL) != 0;
 }
 
-static void summary(struct mw_buf *b, void *ctx)
+static void labels_summary(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -74,23 +74,23 @@ static void summary(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, " samples.");
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void labels_page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->call->req->base },
-		{ .name = "summary", .fill = summary, .ctx = v },
-		{ .name = "head", .fill = head, .ctx = v },
-		{ .name = "rows", .fill = rows, .ctx = v },
+		{ .name = "summary", .fill = labels_summary, .ctx = v },
+		{ .name = "head", .fill = labels_head, .ctx = v },
+		{ .name = "rows", .fill = label_rows, .ctx = v },
 	};
 
 	mw_template(b, "labels.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
-static void reply(struct view *v)
+static void reply_labels(struct view *v)
 {
 	if (v->call->form == MW_FORM_HTML) {
-		mw_reply_page(v->call, "labels", page, v);
+		mw_reply_page(v->call, "labels", labels_page, v);
 		return;
 	}
 	mw_reply_form(v->call, v->call->form);
@@ -111,7 +111,7 @@ void mw_page_labels(struct mw_call *call)
 	}
 	v.rows = made = mw_labels_make(&p, &v.n);
 	if (made)
-		reply(&v);
+		reply_labels(&v);
 	else
 		mw_response_no_memory(call->res);
 	free(made);

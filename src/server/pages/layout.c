@@ -88,7 +88,8 @@ static void nav_item(struct mw_buf *b, const struct mw_request *req, const char 
 }
 
 /* One word opens the links that few readers need. It works without scripts. */
-static void more(struct mw_buf *b, const struct mw_request *req, const char *base, bool one, bool stacks)
+static void more_menu(struct mw_buf *b, const struct mw_request *req, const char *base, bool one,
+		      bool stacks)
 {
 	mw_buf_str(b, "<details class=\"menu more\"><summary>More</summary><ul>\n");
 	nav_item(b, req, base, "/each/2000", "/each", "Locations");
@@ -139,7 +140,7 @@ static void nav(struct mw_buf *b, void *ctx)
 	}
 	if (req->mount) /* the family's pages are reachable */
 		nav_link(b, req, mount, "/family", list ? req->path : "/family", "Processes");
-	more(b, req, base, one, w->stats->stacks_rate || w->stats->stacks);
+	more_menu(b, req, base, one, w->stats->stacks_rate || w->stats->stacks);
 	mw_buf_str(b, "<a class=\"help\" title=\"The words and the keys\" aria-label=\"Help\" href=\"");
 	mw_html_text(b, one ? req->base : mount);
 	mw_buf_fmt(b, "/help\"%s>?</a>", is_here(req, "/help") ? " aria-current=\"page\"" : "");

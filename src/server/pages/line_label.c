@@ -35,7 +35,7 @@ static void take_most(struct mw_line_label *l, const struct mw_profile *p)
 		l->samples += p->stacks[i].samples[MW_BY_LIVE];
 }
 
-static void find(struct mw_line_label *l, const struct mw_api *api)
+static void find_line_label(struct mw_line_label *l, const struct mw_api *api)
 {
 	struct mw_snapshot *s = api->snapshot();
 	struct mw_profile p;
@@ -63,7 +63,7 @@ void mw_site_label(struct mw_site *s, struct mw_verdict *v)
 	    memcmp(l->location, at->location, at->len) != 0) {
 		*l = (struct mw_line_label){ .t = now };
 		memcpy(l->location, at->location, at->len);
-		find(l, s->api);
+		find_line_label(l, s->api);
 	}
 	if (l->name[0])
 		mw_verdict_label(v, l->name, l->share, l->samples);

@@ -19,8 +19,8 @@ static const struct mw_curves *chosen(struct mw_call *call)
 	return NULL;
 }
 
-static void answer(struct mw_call *call, const struct mw_curves *curves, const struct mw_span *span,
-		   double now)
+static void answer_curves(struct mw_call *call, const struct mw_curves *curves,
+			  const struct mw_span *span, double now)
 {
 	const struct mw_site *s = call->req->site;
 	const char *location = call->params.v[MW_PARAM_LOCATION].s;
@@ -47,7 +47,7 @@ void mw_page_locations(struct mw_call *call)
 	struct mw_span span;
 
 	if (!mw_refused(call, curves ? 0 : 400) && mw_span_query(call, &points, &span))
-		answer(call, curves, &span, mw_site_uptime(call->req->site));
+		answer_curves(call, curves, &span, mw_site_uptime(call->req->site));
 }
 
 void mw_page_annotate(struct mw_call *call)

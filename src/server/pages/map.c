@@ -5,14 +5,14 @@
 
 #include "map.h"
 
-static struct mw_map *make(const struct mw_api *api, int statm, const struct mw_map_ruby *ruby)
+static struct mw_map *make_map(const struct mw_api *api, int statm, const struct mw_map_ruby *ruby)
 {
 	uint64_t rss = 0;
 
 	return mw_map_make(api, mw_rss_bytes(statm, &rss) ? rss : 0, ruby);
 }
 
-static const struct mw_map *keep(struct mw_site *s, struct mw_map *m, uint32_t *id)
+static const struct mw_map *keep_map(struct mw_site *s, struct mw_map *m, uint32_t *id)
 {
 	if (!m)
 		return NULL;
@@ -24,7 +24,7 @@ static const struct mw_map *keep(struct mw_site *s, struct mw_map *m, uint32_t *
 
 const struct mw_map *mw_site_map(struct mw_site *s, const struct mw_map_ruby *ruby, uint32_t *id)
 {
-	return keep(s, make(s->api, s->statm, ruby), id);
+	return keep_map(s, make_map(s->api, s->statm, ruby), id);
 }
 
 /* The one that was made for this call, or else a new one. */
@@ -35,7 +35,7 @@ static const struct mw_map *map_of(struct mw_call *call, uint32_t *id)
 	if (!m)
 		return mw_site_map(call->req->site, call->req->ruby, id);
 	*made = NULL;
-	return keep(call->req->site, m, id);
+	return keep_map(call->req->site, m, id);
 }
 
 const struct mw_map *mw_site_some_map(struct mw_site *s)
@@ -65,7 +65,7 @@ static bool has_blocks(struct mw_call *call)
 /* The answer needs the site, which comes later: this makes its map meanwhile. */
 static void make_for_later(struct mw_call *call)
 {
-	call->res->map = make(call->api, -1, call->req->ruby);
+	call->res->map = make_map(call->api, -1, call->req->ruby);
 	if (!call->res->map)
 		no_map(call);
 }
@@ -96,7 +96,7 @@ void mw_page_map(struct mw_call *call)
 /* For other processes of the family. Their request may come without the site: the map isn't kept. */
 void mw_page_map_figures(struct mw_call *call)
 {
-	struct mw_map *m = make(call->api, -1, NULL);
+	struct mw_map *m = make_map(call->api, -1, NULL);
 
 	if (m) {
 		mw_reply(call, 200, "");
@@ -118,7 +118,7 @@ struct chosen {
 	int bad; /* a status */
 };
 
-static void choose(void *ctx, const char *location, size_t n)
+static void choose_location(void *ctx, const char *location, size_t n)
 {
 	struct chosen *c = ctx;
 	const struct mw_row *row;
@@ -147,7 +147,7 @@ static bool choose_all(struct mw_call *call, struct chosen *c)
 
 	*c = (struct chosen){ .snapshot = s, .why = &why, .bad = s ? 0 : 500 };
 	if (s)
-		ok = mw_params_each(call->req->query, "at", choose, c, &why);
+		ok = mw_params_each(call->req->query, "at", choose_location, c, &why);
 	if (s)
 		call->api->snapshot_free(s);
 	if (!ok)
@@ -261,7 +261,7 @@ static void reply_tile(struct mw_call *call, const struct mw_map *m, unsigned le
 }
 
 /* A number before a character of the path; moves *s behind both. */
-static bool number(const char **s, char end, uint64_t max, uint64_t *v)
+static bool take_path_number(const char **s, char end, uint64_t max, uint64_t *v)
 {
 	size_t n = strspn(*s, "0123456789");
 
@@ -282,13 +282,13 @@ void mw_page_map_piece(struct mw_call *call)
 	if (!has_blocks(call))
 		return;
 	/* the number of the process comes first: behind a Rack server any worker may answer */
-	if (!number(&s, '-', INT32_MAX, &pid) || !number(&s, '/', UINT32_MAX, &id)) {
+	if (!take_path_number(&s, '-', INT32_MAX, &pid) || !take_path_number(&s, '/', UINT32_MAX, &id)) {
 		mw_reply(call, 404, "no such page");
 		return;
 	}
 	light = !strcmp(s, "at.bin");
-	if (!light && (!number(&s, '/', 31, &level) || !number(&s, '.', UINT32_MAX, &tile) ||
-		       strcmp(s, "bin") != 0)) {
+	if (!light && (!take_path_number(&s, '/', 31, &level) ||
+		       !take_path_number(&s, '.', UINT32_MAX, &tile) || strcmp(s, "bin") != 0)) {
 		mw_reply(call, 404, "no such page");
 		return;
 	}
@@ -320,7 +320,7 @@ static const char *state_of(const struct mw_site *s, uintptr_t at)
 	return v < sizeof(names) / sizeof(*names) ? names[v] : "used";
 }
 
-static int by_id(const void *a, const void *b)
+static int by_row_id(const void *a, const void *b)
 {
 	const struct mw_row *const *x = a, *const *y = b;
 
@@ -331,7 +331,7 @@ static const struct mw_row *row_of(const struct mw_row **rows, size_t n, uint32_
 {
 	const struct mw_row key = { .id = id }, *k = &key, **found;
 
-	found = n ? bsearch(&k, rows, n, sizeof(*rows), by_id) : NULL;
+	found = n ? bsearch(&k, rows, n, sizeof(*rows), by_row_id) : NULL;
 	return found ? *found : NULL;
 }
 
@@ -346,7 +346,7 @@ static void page_json(struct mw_buf *b, const struct mw_map_page *p, const char 
 	}
 	for (size_t i = 0; i < s->n; i++)
 		rows[i] = &s->rows[i];
-	qsort(rows, s->n, sizeof(*rows), by_id);
+	qsort(rows, s->n, sizeof(*rows), by_row_id);
 	mw_json_address(b, "\npage", p->page);
 	mw_json_str(b, "state", p->n ? "used" : state);
 	mw_json_u64(b, "live_bytes", p->live);
@@ -426,7 +426,7 @@ static void said(struct mw_call *call, const char *before, uint64_t bytes, const
 	mw_buf_free(&b);
 }
 
-static void trim(struct mw_call *call, const struct mw_map_trim *t)
+static void trim_and_reply(struct mw_call *call, const struct mw_map_trim *t)
 {
 	int statm = call->req->site ? call->req->site->statm : -1;
 	uint64_t before = 0, after = 0;
@@ -451,7 +451,7 @@ static void trim_later(struct mw_call *call)
 	if (!m || strcmp(call->req->method, "POST") != 0)
 		return;
 	call->res->map = NULL;
-	trim(call, &m->trim);
+	trim_and_reply(call, &m->trim);
 	mw_map_free(m);
 }
 
@@ -466,7 +466,7 @@ void mw_page_map_trim(struct mw_call *call)
 	} else if (!estimate(call, &t)) {
 		no_map(call);
 	} else if (!strcmp(call->req->method, "POST")) {
-		trim(call, &t);
+		trim_and_reply(call, &t);
 	} else {
 		mw_reply_form(call, MW_FORM_JSON);
 		begin_json(call);

@@ -32,7 +32,7 @@ static void words(struct mw_buf *b, const struct mw_map *m)
 	mw_buf_str(b, "]");
 }
 
-static void parts(struct mw_buf *b, const struct mw_map *m)
+static void map_parts_json(struct mw_buf *b, const struct mw_map *m)
 {
 	mw_json_open(b, "\nparts", '[');
 	for (int p = 0; p < MW_MAP_PARTS_N; p++) {
@@ -70,7 +70,7 @@ static void panel(struct mw_buf *b, const struct mw_map *m, const struct mw_map_
 	mw_buf_str(b, "]}");
 }
 
-static void line(struct mw_buf *b, const struct mw_map_line *l, uint32_t i)
+static void map_line_json(struct mw_buf *b, const struct mw_map_line *l, uint32_t i)
 {
 	mw_json_open(b, "\n", '{');
 	mw_json_text(b, "location", l->location, l->location_len);
@@ -93,11 +93,11 @@ static void mapping(struct mw_buf *b, const struct mw_map_mapping *p)
 	mw_buf_str(b, "}");
 }
 
-static void lines(struct mw_buf *b, const struct mw_map *m, uint32_t most)
+static void map_lines_json(struct mw_buf *b, const struct mw_map *m, uint32_t most)
 {
 	mw_json_open(b, "\nlines", '[');
 	for (uint32_t i = 0; i < m->n_lines && i < most; i++)
-		line(b, &m->lines[i], i);
+		map_line_json(b, &m->lines[i], i);
 	mw_buf_str(b, "]");
 }
 
@@ -115,9 +115,9 @@ void mw_map_verdict_json(struct mw_buf *b, const struct mw_map *m)
 	mw_json_open(b, "trim", '{');
 	mw_map_trim_json(b, &m->trim);
 	mw_buf_str(b, "}");
-	parts(b, m);
+	map_parts_json(b, m);
 	mappings(b, m, FEW);
-	lines(b, m, FEW);
+	map_lines_json(b, m, FEW);
 	mw_buf_str(b, "}");
 }
 
@@ -152,7 +152,7 @@ void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const st
 	mw_json_bool(b, "late", m->late);
 	mw_json_tenths(b, "milliseconds", (double)m->ns / 1e6);
 	words(b, m);
-	parts(b, m);
+	map_parts_json(b, m);
 	if (m->ruby_known) {
 		mw_json_u64(b, "ruby_slots_bytes", m->ruby_slots);
 		mw_json_u64(b, "ruby_used_bytes", m->ruby_used);
@@ -175,6 +175,6 @@ void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const st
 		panel(b, m, &m->panels[i]);
 	mw_buf_str(b, "]");
 	mappings(b, m, MW_MAP_MAPPINGS);
-	lines(b, m, LINES);
+	map_lines_json(b, m, LINES);
 	mw_buf_str(b, "\n}\n");
 }

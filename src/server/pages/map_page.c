@@ -11,7 +11,7 @@ struct view {
 	const struct mw_map *m;
 };
 
-static void sentence(struct mw_buf *b, void *ctx)
+static void map_sentence(struct mw_buf *b, void *ctx)
 {
 	struct mw_buf text = { 0 };
 
@@ -67,7 +67,7 @@ static void bar(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "</svg>\n");
 }
 
-static void parts(struct mw_buf *b, void *ctx)
+static void map_part_rows(struct mw_buf *b, void *ctx)
 {
 	const struct mw_map *m = ((const struct view *)ctx)->m;
 	uint64_t seen = mw_map_seen(m);
@@ -86,7 +86,7 @@ static void parts(struct mw_buf *b, void *ctx)
 	}
 }
 
-static void lines(struct mw_buf *b, void *ctx)
+static void map_line_rows(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 	const struct mw_map *m = v->m;
@@ -153,7 +153,7 @@ static void panels(struct mw_buf *b, void *ctx)
 }
 
 /* The form, after what it would do. */
-static void trim(struct mw_buf *b, void *ctx)
+static void trim_form(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 	const struct mw_map_trim *t = &v->m->trim;
@@ -171,24 +171,24 @@ static void trim(struct mw_buf *b, void *ctx)
 		   (unsigned long long)(t->ns / 1000000 + 1));
 }
 
-static void exports(struct mw_buf *b, void *ctx)
+static void map_exports(struct mw_buf *b, void *ctx)
 {
 	mw_html_text_in(b, "<a href=\"", ((const struct view *)ctx)->call->req->base,
 			"/map.json\">JSON</a>");
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void memory_map_page(struct mw_buf *b, void *ctx)
 {
 	const struct mw_slot slots[] = {
-		{ .name = "sentence", .fill = sentence, .ctx = ctx },
+		{ .name = "sentence", .fill = map_sentence, .ctx = ctx },
 		{ .name = "advice", .fill = advice, .ctx = ctx },
 		{ .name = "bar", .fill = bar, .ctx = ctx },
-		{ .name = "parts", .fill = parts, .ctx = ctx },
-		{ .name = "lines", .fill = lines, .ctx = ctx },
+		{ .name = "parts", .fill = map_part_rows, .ctx = ctx },
+		{ .name = "lines", .fill = map_line_rows, .ctx = ctx },
 		{ .name = "mappings", .fill = mappings, .ctx = ctx },
 		{ .name = "panels", .fill = panels, .ctx = ctx },
-		{ .name = "trim", .fill = trim, .ctx = ctx },
-		{ .name = "exports", .fill = exports, .ctx = ctx },
+		{ .name = "trim", .fill = trim_form, .ctx = ctx },
+		{ .name = "exports", .fill = map_exports, .ctx = ctx },
 	};
 
 	mw_template(b, "map.html", slots, sizeof(slots) / sizeof(slots[0]));
@@ -199,5 +199,5 @@ void mw_map_page_reply(struct mw_call *call, const struct mw_map *m)
 	struct view v = { call, m };
 
 	call->script = "map";
-	mw_reply_page(call, "memory map", page, &v);
+	mw_reply_page(call, "memory map", memory_map_page, &v);
 }

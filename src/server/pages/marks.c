@@ -66,7 +66,7 @@ static void done(struct mw_call *call, const char *what, const char *name)
 	mw_buf_free(&line);
 }
 
-static void set(struct mw_call *call, const char *name)
+static void mark_and_reply(struct mw_call *call, const char *name)
 {
 	struct mw_site *s = call->req->site;
 	bool there = name && mw_marks_find(&s->marks, name, strlen(name));
@@ -112,7 +112,7 @@ static void with_name(struct mw_call *call, void (*act)(struct mw_call *, const 
 
 void mw_page_mark(struct mw_call *call)
 {
-	with_name(call, set);
+	with_name(call, mark_and_reply);
 }
 
 void mw_page_mark_clear(struct mw_call *call)
@@ -148,7 +148,7 @@ static void numbers(const struct mw_moment *m, uint64_t v[NUMBERS], bool known[N
 	known[2] = m->rss;
 }
 
-static void lines(struct mw_buf *b, const struct mw_marks *marks, bool csv)
+static void marks_lines(struct mw_buf *b, const struct mw_marks *marks, bool csv)
 {
 	const char *between = csv ? "," : "\t", *end = csv ? "\r\n" : "\n";
 
@@ -193,7 +193,7 @@ static void object(struct mw_buf *b, const struct mw_named_mark *m)
 	mw_buf_str(b, "}");
 }
 
-static void json(struct mw_buf *b, const struct mw_site *s)
+static void marks_json(struct mw_buf *b, const struct mw_site *s)
 {
 	mw_json_head(b, s, mw_site_uptime(s), "now", "unix");
 	mw_json_u64(b, "\nmax", MW_MARKS_MAX);
@@ -247,7 +247,7 @@ static void clear_form(struct mw_buf *b, const struct mw_call *call, const char 
 }
 
 /* The newest first: it is the one that is looked for. */
-static void rows(struct mw_buf *b, void *ctx)
+static void marks_rows(struct mw_buf *b, void *ctx)
 {
 	const struct mw_call *call = ctx;
 	const struct mw_site *s = call->req->site;
@@ -291,13 +291,13 @@ static void room(struct mw_buf *b, void *ctx)
 		mw_buf_fmt(b, "; %" PRIu32 " older ones were dropped", marks->gone);
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void marks_page(struct mw_buf *b, void *ctx)
 {
 	struct mw_call *call = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = call->req->base },
 		{ .name = "form", .fill = mark_form, .ctx = call },
-		{ .name = "rows", .fill = rows, .ctx = call },
+		{ .name = "rows", .fill = marks_rows, .ctx = call },
 		{ .name = "room", .fill = room, .ctx = &call->req->site->marks },
 	};
 
@@ -309,12 +309,12 @@ void mw_page_marks(struct mw_call *call)
 	const struct mw_site *s = call->req->site;
 
 	if (call->form == MW_FORM_HTML) {
-		mw_reply_page(call, "marks", page, call);
+		mw_reply_page(call, "marks", marks_page, call);
 		return;
 	}
 	mw_reply_form(call, call->form);
 	if (call->form == MW_FORM_JSON)
-		json(&call->res->body, s);
+		marks_json(&call->res->body, s);
 	else
-		lines(&call->res->body, &s->marks, call->form == MW_FORM_CSV);
+		marks_lines(&call->res->body, &s->marks, call->form == MW_FORM_CSV);
 }

@@ -8,7 +8,7 @@ struct view {
 	struct mw_overruns_list list;
 };
 
-static void head(struct mw_buf *b, void *unused)
+static void overruns_head(struct mw_buf *b, void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < MW_OVERRUN_COLUMNS_N; i++) {
@@ -39,7 +39,7 @@ static void cell(struct mw_buf *b, const struct view *v, const struct mw_column 
 	}
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static void overrun_rows(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -75,13 +75,13 @@ static void wrong_sizes(struct mw_buf *b, void *ctx)
 	mw_buf_commas(b, ((const struct view *)ctx)->list.stats.wrong_sizes);
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void overruns_page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->call->req->base },
-		{ .name = "head", .fill = head, .ctx = v },
-		{ .name = "rows", .fill = rows, .ctx = v },
+		{ .name = "head", .fill = overruns_head, .ctx = v },
+		{ .name = "rows", .fill = overrun_rows, .ctx = v },
 		{ .name = "overruns", .fill = overruns, .ctx = v },
 		{ .name = "double_frees", .fill = double_frees, .ctx = v },
 		{ .name = "unknown_frees", .fill = unknown_frees, .ctx = v },
@@ -100,7 +100,7 @@ void mw_page_overruns(struct mw_call *call)
 		return;
 	}
 	if (call->form == MW_FORM_HTML) {
-		mw_reply_page(call, "overruns", page, &v);
+		mw_reply_page(call, "overruns", overruns_page, &v);
 	} else {
 		mw_reply_form(call, call->form);
 		mw_render_overruns(&call->res->body, &v.list, mw_form_format(call->form));

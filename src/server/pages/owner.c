@@ -14,7 +14,7 @@
 enum { NAMES = 3 }; /* in one sentence */
 
 /* Where a step's own name begins: "::LOG", ".@cache", "[:requests]"; NULL: it has none. */
-static const char *name_of(const char *step)
+static const char *step_name(const char *step)
 {
 	const char *constant = NULL, *s;
 
@@ -88,13 +88,13 @@ void mw_owner_name(const struct mw_holder *h, char *to, size_t size)
 
 	to[0] = '\0';
 	for (size_t i = 0; i < h->n_path && names < NAMES; i++) {
-		const char *name = name_of(h->path[i]);
+		const char *name = step_name(h->path[i]);
 
 		/* a class on the way to another is no owner: "vm", "Object::Store", "Store.@items" is Store.@items */
 		if (!name || (i + 1 < h->n_path && name[0] == ':' && !names &&
 			      !strncmp(h->path[i + 1], told(h->path[i], name, true),
 				       strlen(told(h->path[i], name, true))) &&
-			      name_of(h->path[i + 1])))
+			      step_name(h->path[i + 1])))
 			continue;
 		append(to, size, names ? " \xe2\x86\x92 " : "");
 		append(to, size, told(h->path[i], name, !names));

@@ -184,7 +184,7 @@ static bool wrong_host(struct mw_call *call)
 }
 
 /* Also sets call->rest. NULL: there is no such route. */
-static const struct mw_route *find(struct mw_call *call)
+static const struct mw_route *find_route(struct mw_call *call)
 {
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		call->rest = match(routes[i].pattern, call->req->path, strlen(call->req->path));
@@ -201,7 +201,7 @@ static bool all_sampled(const struct mw_stats *s)
 }
 
 /* Calls the route's handler with what it wants. */
-static void answer(struct mw_call *call, const struct mw_route *r)
+static void answer_route(struct mw_call *call, const struct mw_route *r)
 {
 	int bad = 0;
 
@@ -232,17 +232,17 @@ static void dispatch(struct mw_call *call)
 		mw_reply(call, 400, "the path must start with a slash");
 		return;
 	}
-	r = find(call);
+	r = find_route(call);
 	if (!r)
 		mw_reply(call, 404, "no such page");
 	else if (!refused(call, r))
-		answer(call, r);
+		answer_route(call, r);
 }
 
 bool mw_route_waits(const struct mw_request *req)
 {
 	struct mw_call call = { .req = req };
-	const struct mw_route *r = find(&call);
+	const struct mw_route *r = find_route(&call);
 
 	return r && r->flags & WAITS && r->flags & method_of(req->method);
 }

@@ -71,7 +71,7 @@ static void keep_suspects(struct mw_said *said, const struct mw_verdict *v)
 }
 
 /* Notes the sentence, if it is of another kind than the one before. */
-static void note(struct mw_site *s, const struct mw_said *said)
+static void note_sentence(struct mw_site *s, const struct mw_said *said)
 {
 	struct mw_told *last = s->told_n ? &s->told[(s->told_n - 1) % MW_TOLD] : NULL, *to;
 	size_t n = said->sentence.n < MW_TOLD_TEXT ? said->sentence.n :
@@ -269,7 +269,7 @@ const struct mw_said *mw_site_said(struct mw_site *s)
 		mw_said_free(&said);
 		return &s->said;
 	}
-	note(s, &said);
+	note_sentence(s, &said);
 	atomic_fetch_add(&s->busy, 1);
 	mw_said_free(&s->said);
 	s->said = said;

@@ -9,8 +9,8 @@
 #include "pages.h"
 
 /* peak: its uptime; 0: none is told. */
-static void head(struct mw_buf *b, const struct mw_call *call, const char *mark,
-		 const struct mw_moment *m, double peak)
+static void snapshot_head(struct mw_buf *b, const struct mw_call *call, const char *mark,
+			  const struct mw_moment *m, double peak)
 {
 	mw_head_begin(b);
 	mw_head_text(b, "mark", mark, strlen(mark));
@@ -37,7 +37,7 @@ static struct mw_moment moment(const struct mw_call *call, const struct mw_snaps
 	return mw_moment_now(rows, &stats, s ? mw_site_uptime(s) : stats.uptime, rss);
 }
 
-static void answer(struct mw_call *call, struct mw_query *q)
+static void answer_snapshot(struct mw_call *call, struct mw_query *q)
 {
 	struct mw_result result;
 	struct mw_stats stats = { 0 };
@@ -51,8 +51,8 @@ static void answer(struct mw_call *call, struct mw_query *q)
 	}
 	now = moment(call, result.snapshot);
 	mw_reply_form(call, MW_FORM_TSV);
-	head(&call->res->body, call, "", &now,
-	     stats.peak_bytes && !stats.processes ? stats.peak_uptime : 0);
+	snapshot_head(&call->res->body, call, "", &now,
+		      stats.peak_bytes && !stats.processes ? stats.peak_uptime : 0);
 	mw_render(&call->res->body, &result, MW_FORMAT_TSV);
 	mw_result_free(&result, call->api);
 }
@@ -101,7 +101,7 @@ static int answer_mark(struct mw_call *call, const struct mw_query *q, const str
 		return 500;
 	}
 	mw_reply_form(call, MW_FORM_TSV);
-	head(&call->res->body, call, mark->name, &mark->moment, 0);
+	snapshot_head(&call->res->body, call, mark->name, &mark->moment, 0);
 	mw_render_table(&call->res->body, q->table, result.rows, result.n, MW_FORMAT_TSV);
 	mw_result_free(&result, call->api);
 	free(rows);
@@ -136,5 +136,5 @@ void mw_page_snapshot(struct mw_call *call)
 	if (call->params.v[MW_PARAM_MARK].n)
 		of_mark(call);
 	else if (!mw_refused(call, mw_params_query(&call->params, &q, &call->why)))
-		answer(call, &q);
+		answer_snapshot(call, &q);
 }

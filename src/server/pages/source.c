@@ -61,7 +61,7 @@ static bool slurp(int fd, struct source *s, size_t size)
 	return n == 0;
 }
 
-static const char *read_file(struct source *s)
+static const char *read_source(struct source *s)
 {
 	const char *why = NULL;
 	struct stat st;
@@ -136,7 +136,7 @@ static size_t shorten(const char *p, size_t n, bool *cut)
 }
 
 /* False: the file has no such line; the lines before it are appended all the same. */
-static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool *cut)
+static bool put_source_lines(struct mw_buf *b, const struct source *s, uint64_t first, bool *cut)
 {
 	const char *p = s->text, *end = s->text + s->n, *nl;
 	bool there = false;
@@ -163,7 +163,7 @@ static void render(struct mw_buf *b, const struct source *s, const char *why)
 	mw_json_u64(b, "\nline", s->line);
 	mw_json_u64(b, "\nfirst", first);
 	mw_json_open(b, "\nlines", '[');
-	if (!why && (s->line >= UINT64_MAX - AROUND || !lines(b, s, first, &cut)))
+	if (!why && (s->line >= UINT64_MAX - AROUND || !put_source_lines(b, s, first, &cut)))
 		why = "the file has no such line";
 	mw_buf_str(b, "]");
 	mw_json_bool(b, "\ntruncated", cut);
@@ -173,7 +173,7 @@ static void render(struct mw_buf *b, const struct source *s, const char *why)
 }
 
 /* NULL, or the reason why the location has no file. */
-static const char *find(struct mw_call *call, struct source *s, const char *location, size_t n)
+static const char *find_source(struct mw_call *call, struct source *s, const char *location, size_t n)
 {
 	struct mw_snapshot *table = call->api->snapshot();
 	const char *why;
@@ -198,12 +198,12 @@ void mw_page_source(struct mw_call *call)
 	} else if (!n) {
 		mw_reply(call, 400, "location: missing; ask for /source?location=PATH:LINE");
 	} else {
-		failed = find(call, &s, location, n);
+		failed = find_source(call, &s, location, n);
 		if (failed) {
 			mw_reply(call, failed == several ? 409 : 404, failed);
 		} else {
 			mw_reply_form(call, MW_FORM_JSON);
-			render(&call->res->body, &s, read_file(&s));
+			render(&call->res->body, &s, read_source(&s));
 		}
 	}
 	free(s.location);

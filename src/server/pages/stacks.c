@@ -59,7 +59,7 @@ static const struct form {
 };
 #define FORMS (sizeof(forms) / sizeof(*forms))
 
-static bool is(const struct mw_params *p, enum mw_param name, const char *value)
+static bool param_is(const struct mw_params *p, enum mw_param name, const char *value)
 {
 	return p->v[name].s && !strcmp(p->v[name].s, value);
 }
@@ -73,15 +73,16 @@ static int understand_shown(const struct mw_params *p, struct mw_profile_shown *
 
 	unsigned frames = p->v[MW_PARAM_FRAMES].n ? 0 : shown->frames;
 
-	while (p->v[MW_PARAM_FRAMES].n && frames <= MW_FRAMES_ALL && !is(p, MW_PARAM_FRAMES, names[frames]))
+	while (p->v[MW_PARAM_FRAMES].n && frames <= MW_FRAMES_ALL &&
+	       !param_is(p, MW_PARAM_FRAMES, names[frames]))
 		frames++;
 	if (frames > MW_FRAMES_ALL) {
 		mw_buf_str(why, "frames: folded, ruby or all");
 		return 400;
 	}
 	shown->frames = (enum mw_frames_shown)frames;
-	shown->no_startup = is(p, MW_PARAM_STARTUP, "hide");
-	if (p->v[MW_PARAM_STARTUP].n && !shown->no_startup && !is(p, MW_PARAM_STARTUP, "show")) {
+	shown->no_startup = param_is(p, MW_PARAM_STARTUP, "hide");
+	if (p->v[MW_PARAM_STARTUP].n && !shown->no_startup && !param_is(p, MW_PARAM_STARTUP, "show")) {
 		mw_buf_str(why, "startup: show or hide");
 		return 400;
 	}
@@ -104,7 +105,7 @@ static int understand(const struct mw_params *p, const struct form *form, struct
 	int bad = mw_params_slice(p, &most, &none, why);
 	size_t by = 0;
 
-	while (!bad && p->v[MW_PARAM_BY].s && by < 4 && !is(p, MW_PARAM_BY, views[by].name))
+	while (!bad && p->v[MW_PARAM_BY].s && by < 4 && !param_is(p, MW_PARAM_BY, views[by].name))
 		by++;
 	if (!bad && (by == 4 || (by == 3 && !form->grows))) {
 		mw_buf_str(why, form->grows ? "by: live, total, objects or growth" :
@@ -118,8 +119,8 @@ static int understand(const struct mw_params *p, const struct form *form, struct
 		q->by = views[by].by;
 	}
 	q->view.most = most && most < NODES_MAX ? (size_t)most : NODES_MAX;
-	q->view.inverted = is(p, MW_PARAM_INVERT, "1");
-	q->raw = is(p, MW_PARAM_RAW, "1");
+	q->view.inverted = param_is(p, MW_PARAM_INVERT, "1");
+	q->raw = param_is(p, MW_PARAM_RAW, "1");
 	q->location = p->v[MW_PARAM_LOCATION].n ? p->v[MW_PARAM_LOCATION].s : NULL;
 	q->location_n = p->v[MW_PARAM_LOCATION].n;
 	q->label = p->v[MW_PARAM_LABEL].n ? p->v[MW_PARAM_LABEL].s : NULL;
@@ -128,7 +129,7 @@ static int understand(const struct mw_params *p, const struct form *form, struct
 }
 
 /* The same of a profile that is made: its row, and its label. */
-static int choose(struct mw_profile *p, struct query *q, struct mw_buf *why)
+static int choose_in_profile(struct mw_profile *p, struct query *q, struct mw_buf *why)
 {
 	const struct mw_row *row;
 	int found;
@@ -152,7 +153,8 @@ static int choose(struct mw_profile *p, struct query *q, struct mw_buf *why)
 }
 
 /* 0, or a status with a reason: the profile is made, and what the query asks for found in it. */
-static int make(const struct mw_call *call, struct mw_profile *p, struct query *q, struct mw_buf *why)
+static int make_asked_profile(const struct mw_call *call, struct mw_profile *p, struct query *q,
+			      struct mw_buf *why)
 {
 	struct mw_profile_how how = { .raw = q->raw };
 	int bad = 0;
@@ -163,7 +165,7 @@ static int make(const struct mw_call *call, struct mw_profile *p, struct query *
 		return bad;
 	if (!mw_profile_make(p, call->api, &how))
 		return 500;
-	bad = choose(p, q, why);
+	bad = choose_in_profile(p, q, why);
 	q->shown.row = q->view.row;
 	if (!bad && !mw_profile_show(p, &q->shown))
 		bad = 500;
@@ -173,7 +175,7 @@ static int make(const struct mw_call *call, struct mw_profile *p, struct query *
 }
 
 /* Answers with the form, or with the reason why not. */
-static void reply(struct mw_call *call, const struct form *form)
+static void reply_stacks(struct mw_call *call, const struct form *form)
 {
 	struct query q = { .view = { .most = NODES }, .by = form->by };
 	struct mw_profile p;
@@ -181,7 +183,7 @@ static void reply(struct mw_call *call, const struct form *form)
 	int bad = understand(&call->params, form, &q, &call->why);
 
 	if (!bad)
-		bad = make(call, &p, &q, &call->why);
+		bad = make_asked_profile(call, &p, &q, &call->why);
 	if (!mw_refused(call, bad)) {
 		mw_flame_range_made(&q.range, &p, q.view.row);
 		call->res->status = 200;
@@ -199,7 +201,7 @@ void mw_page_stacks(struct mw_call *call)
 	/* routes.c has a route for each */
 	while (i < FORMS - 1 && strcmp(forms[i].route, call->req->path) != 0)
 		i++;
-	reply(call, &forms[i]);
+	reply_stacks(call, &forms[i]);
 }
 
 static void pprof(struct mw_buf *b, const struct shown *s)
@@ -276,7 +278,7 @@ static void plain_tree(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "</tbody></table>\n");
 }
 
-static void summary(struct mw_buf *b, void *ctx)
+static void flame_summary(struct mw_buf *b, void *ctx)
 {
 	const struct shown *s = ctx;
 	uint64_t n = s->p->samples[s->q->by];
@@ -376,7 +378,7 @@ static void export_query(struct mw_buf *b, const struct mw_params *p)
 	const char *between = "?";
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
-		if (!p->v[kept[i].param].n || is(p, kept[i].param, "growth"))
+		if (!p->v[kept[i].param].n || param_is(p, kept[i].param, "growth"))
 			continue;
 		mw_buf_str(b, between);
 		mw_buf_str(b, kept[i].name);
@@ -386,7 +388,7 @@ static void export_query(struct mw_buf *b, const struct mw_params *p)
 	}
 }
 
-static void exports(struct mw_buf *b, void *ctx)
+static void flame_exports(struct mw_buf *b, void *ctx)
 {
 	const struct shown *s = ctx;
 
@@ -401,12 +403,12 @@ static void exports(struct mw_buf *b, void *ctx)
 	}
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void flame_graph_page(struct mw_buf *b, void *ctx)
 {
 	const struct shown *s = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = s->call->req->base },
-		{ .name = "summary", .fill = summary, .ctx = ctx },
+		{ .name = "summary", .fill = flame_summary, .ctx = ctx },
 		{ .name = "hidden", .fill = hidden, .ctx = ctx },
 		{ .name = "by", .fill = by_options, .ctx = ctx },
 		{ .name = "invert", .fill = invert_options, .ctx = ctx },
@@ -414,7 +416,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "startup", .fill = startup_options, .ctx = ctx },
 		{ .name = "location", .text = s->q->location ? s->q->location : "" },
 		{ .name = "tree", .fill = plain_tree, .ctx = ctx },
-		{ .name = "exports", .fill = exports, .ctx = ctx },
+		{ .name = "exports", .fill = flame_exports, .ctx = ctx },
 	};
 
 	mw_template(b, "flame.html", slots, sizeof(slots) / sizeof(slots[0]));
@@ -424,5 +426,5 @@ static void whole_page(struct mw_buf *unused, const struct shown *s)
 {
 	(void)unused;
 	s->call->script = "flame";
-	mw_reply_page(s->call, "flame graph", page, (void *)(uintptr_t)s);
+	mw_reply_page(s->call, "flame graph", flame_graph_page, (void *)(uintptr_t)s);
 }

@@ -55,37 +55,37 @@ struct view {
 	uint64_t rss; /* 0: not known */
 };
 
-static void begin(struct mw_buf *b, const char *title)
+static void begin_stats_row(struct mw_buf *b, const char *title)
 {
 	mw_html_text_in(b, "<tr><th scope=\"row\">", title, "</th><td class=\"num\">");
 }
 
-static void end(struct mw_buf *b, const char *about)
+static void end_stats_row(struct mw_buf *b, const char *about)
 {
 	mw_html_text_in(b, "</td><td>", about, "</td></tr>\n");
 }
 
 static void bytes(struct mw_buf *b, const char *title, uint64_t v, const char *about)
 {
-	begin(b, title);
+	begin_stats_row(b, title);
 	mw_html_bytes(b, v, false);
-	end(b, about);
+	end_stats_row(b, about);
 }
 
-static void number(struct mw_buf *b, const char *title, uint64_t v, const char *about)
+static void number_row(struct mw_buf *b, const char *title, uint64_t v, const char *about)
 {
-	begin(b, title);
+	begin_stats_row(b, title);
 	mw_buf_commas(b, v);
-	end(b, about);
+	end_stats_row(b, about);
 }
 
-static void text(struct mw_buf *b, const char *title, const char *v, const char *about)
+static void text_row(struct mw_buf *b, const char *title, const char *v, const char *about)
 {
 	if (!v || !*v)
 		return;
-	begin(b, title);
+	begin_stats_row(b, title);
 	mw_html_text(b, v);
-	end(b, about);
+	end_stats_row(b, about);
 }
 
 static void memory(struct mw_buf *b, void *ctx)
@@ -96,7 +96,7 @@ static void memory(struct mw_buf *b, void *ctx)
 	if (v->rss)
 		bytes(b, "RSS", v->rss, "Resident memory, as the system counts it.");
 	bytes(b, "Live", s->live_bytes, "Allocated and not freed.");
-	number(b, "Live blocks", s->live, "These bytes in blocks.");
+	number_row(b, "Live blocks", s->live, "These bytes in blocks.");
 	if (s->before_bytes)
 		bytes(b, "Before the start", s->before_bytes,
 		      "Lived when tracking began, with malloc\xe2\x80\x99s own need: in no other number.");
@@ -113,42 +113,42 @@ static void counted(struct mw_buf *b, void *ctx)
 	const struct mw_stats *s = ((const struct view *)ctx)->s;
 	bool in_bytes = s->life_unit && !strcmp(s->life_unit, "bytes");
 
-	begin(b, "Up");
+	begin_stats_row(b, "Up");
 	mw_html_duration(b, s->uptime);
-	end(b, "Since the tracker was loaded, here or in the process that forked this one.");
+	end_stats_row(b, "Since the tracker was loaded, here or in the process that forked this one.");
 	bytes(b, "Allocated", s->total, "Since the start or the last reset.");
-	number(b, "Allocations", s->allocations, "Calls, since then.");
+	number_row(b, "Allocations", s->allocations, "Calls, since then.");
 	bytes(b, "Freed", s->freed, "Since then.");
-	number(b, "Frees", s->frees, "Calls, since then.");
-	number(b, "Resets", s->resets, "How often these counters began again at zero.");
+	number_row(b, "Frees", s->frees, "Calls, since then.");
+	number_row(b, "Resets", s->resets, "How often these counters began again at zero.");
 	if (in_bytes)
 		bytes(b, "Allocated so far", s->generation, "The clock of lifespans.");
 	else
-		number(b, "Collections", s->generation, "GC.count: the clock of lifespans.");
-	number(b, "Locations", s->locations, "Lines and native callers in the table.");
-	number(b, "Retired", s->retired, "Locations that left the table: nothing lives there.");
-	number(b, "Unrecorded blocks", s->lost,
-	       "Live blocks missing from every number, for want of memory.");
-	number(b, "Overruns", s->overruns, "Blocks written past their end.");
-	number(b, "Double frees", s->double_frees, "Frees of a block that was freed before.");
-	number(b, "Unknown frees", s->unknown_frees, "Frees of a block that the tracker never saw.");
-	number(b, "Wrong sizes", s->wrong_sizes, "Blocks freed with another size than was asked for.");
+		number_row(b, "Collections", s->generation, "GC.count: the clock of lifespans.");
+	number_row(b, "Locations", s->locations, "Lines and native callers in the table.");
+	number_row(b, "Retired", s->retired, "Locations that left the table: nothing lives there.");
+	number_row(b, "Unrecorded blocks", s->lost,
+		   "Live blocks missing from every number, for want of memory.");
+	number_row(b, "Overruns", s->overruns, "Blocks written past their end.");
+	number_row(b, "Double frees", s->double_frees, "Frees of a block that was freed before.");
+	number_row(b, "Unknown frees", s->unknown_frees, "Frees of a block that the tracker never saw.");
+	number_row(b, "Wrong sizes", s->wrong_sizes, "Blocks freed with another size than was asked for.");
 }
 
 static void works(struct mw_buf *b, void *ctx)
 {
 	const struct mw_stats *s = ((const struct view *)ctx)->s;
 
-	text(b, "Ruby", s->ruby, "Its version.");
-	text(b, "Lines of Ruby", s->ruby_lookup,
-	     s->ruby_why && *s->ruby_why ? s->ruby_why : "How they are found.");
-	text(b, "Path of malloc", s->mode,
-	     s->mode_why && *s->mode_why ? s->mode_why : "The steps of each call.");
-	text(b, "GC.count", s->gc_count, "How it is read.");
-	text(b, "mwrap", MWRAP_VERSION, "The tracker\xe2\x80\x99s version.");
+	text_row(b, "Ruby", s->ruby, "Its version.");
+	text_row(b, "Lines of Ruby", s->ruby_lookup,
+		 s->ruby_why && *s->ruby_why ? s->ruby_why : "How they are found.");
+	text_row(b, "Path of malloc", s->mode,
+		 s->mode_why && *s->mode_why ? s->mode_why : "The steps of each call.");
+	text_row(b, "GC.count", s->gc_count, "How it is read.");
+	text_row(b, "mwrap", MWRAP_VERSION, "The tracker\xe2\x80\x99s version.");
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void stats_page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
@@ -167,5 +167,5 @@ void mw_page_stats_page(struct mw_call *call)
 
 	if (!call->req->site || call->req->site->statm < 0 || !mw_rss_bytes(call->req->site->statm, &v.rss))
 		v.rss = 0;
-	mw_reply_page(call, "stats", page, &v);
+	mw_reply_page(call, "stats", stats_page, &v);
 }

@@ -103,7 +103,8 @@ static double bytes_at(struct mw_site *s, const char *location, size_t len, doub
 	return bytes;
 }
 
-static bool add(struct mw_site *s, struct mw_suspects *q, const char *location, uint32_t len, double since)
+static bool add_suspect(struct mw_site *s, struct mw_suspects *q, const char *location, uint32_t len,
+			double since)
 {
 	char *copy = malloc(len + 1);
 
@@ -133,7 +134,8 @@ bool mw_site_suspects(struct mw_site *s, struct mw_suspects *q)
 	q->t = mw_site_uptime(s);
 	find_old(s, q, said->since, said->since + (q->t - said->since) / 2);
 	for (size_t i = 0; all && i < said->suspects_n && i < MW_SUSPECTS; i++)
-		all = add(s, q, said->suspects[i], (uint32_t)strlen(said->suspects[i]), said->since);
+		all = add_suspect(s, q, said->suspects[i], (uint32_t)strlen(said->suspects[i]),
+				  said->since);
 	if (!all) {
 		mw_suspects_free(q);
 		return false;

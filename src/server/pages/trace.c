@@ -88,7 +88,7 @@ static void say(struct mw_call *call, const char *event, const char *line)
 	mw_buf_free(&said);
 }
 
-static void start(struct mw_call *call, const struct mw_record_how *how)
+static void start_trace(struct mw_call *call, const struct mw_record_how *how)
 {
 	char err[MW_ERROR_MAX];
 
@@ -113,7 +113,7 @@ void mw_page_trace_start(struct mw_call *call)
 
 	if (!mw_refused(call,
 			read_how(&how, &o, &call->params, call->req->peer, given->token_file, &call->why)))
-		start(call, &how);
+		start_trace(call, &how);
 }
 
 void mw_page_trace_stop(struct mw_call *call)

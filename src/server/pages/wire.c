@@ -16,7 +16,7 @@
 #include "server/report/wire.h"
 #include "pages.h"
 
-static void reply(struct mw_call *call, enum mw_wire_what what, const char *location, size_t n)
+static void reply_wire(struct mw_call *call, enum mw_wire_what what, const char *location, size_t n)
 {
 	call->res->status = 200;
 	call->res->content_type = MW_WIRE_TYPE;
@@ -58,9 +58,9 @@ void mw_page_table(struct mw_call *call)
 	const char *location = call->params.v[MW_PARAM_LOCATION].s;
 
 	if (location)
-		reply(call, MW_WIRE_AT, location, call->params.v[MW_PARAM_LOCATION].n);
+		reply_wire(call, MW_WIRE_AT, location, call->params.v[MW_PARAM_LOCATION].n);
 	else
-		reply(call, MW_WIRE_ALL, "", 0);
+		reply_wire(call, MW_WIRE_ALL, "", 0);
 }
 
 /* The growth in a range of the monotonic clock. */
@@ -90,7 +90,7 @@ void mw_page_table_stacks(struct mw_call *call)
 	if (mw_refused(call, mw_params_span(&call->params, now, 2, &span, &call->why)))
 		return;
 	if (!span.given)
-		reply(call, MW_WIRE_STACKS, "", 0);
+		reply_wire(call, MW_WIRE_STACKS, "", 0);
 	else if (mw_has_site(call))
 		reply_grown(call, &span);
 }
