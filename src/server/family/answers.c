@@ -6,8 +6,8 @@
 #include "gather.h"
 
 /* own: asks this process, too: its server has the site, which this thread hasn't. False: no memory. */
-static bool ask(struct mw_answers *a, const struct mw_family *f, const struct mw_request *req,
-		const char *const *names, bool own)
+static bool ask_processes(struct mw_answers *a, const struct mw_family *f, const struct mw_request *req,
+			  const char *const *names, bool own)
 {
 	struct mw_buf target = { 0 };
 	bool ok;
@@ -60,7 +60,7 @@ bool mw_answers_get(struct mw_answers *a, struct mw_call *call, const struct mw_
 		*call->res = a->own;
 		return false;
 	}
-	if (!mw_gather(&a->g, f, call->api, MW_WIRE_SELF, "") && ask(a, f, req, names, own)) {
+	if (!mw_gather(&a->g, f, call->api, MW_WIRE_SELF, "") && ask_processes(a, f, req, names, own)) {
 		collect(a);
 		return true;
 	}

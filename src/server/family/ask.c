@@ -46,7 +46,7 @@ void mw_ask_token(struct mw_ask *a, const char *token)
 	mw_buf_str(&a->request, "\r\n");
 }
 
-static void end(struct mw_ask *a, int error)
+static void end_ask(struct mw_ask *a, int error)
 {
 	if (a->fd >= 0)
 		close(a->fd);
@@ -67,9 +67,9 @@ static void open_one(struct mw_ask *a)
 	a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* Linux connects a Unix socket at once, or fails with EAGAIN: the queue is full */
 	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&un, sizeof(un)))
-		end(a, errno);
+		end_ask(a, errno);
 	else if (!mw_relative_trusted(a->fd))
-		end(a, MW_STRANGER);
+		end_ask(a, MW_STRANGER);
 }
 
 static void send_some(struct mw_ask *a)
@@ -80,7 +80,7 @@ static void send_some(struct mw_ask *a)
 	if (n >= 0)
 		a->sent += (size_t)n;
 	else if (errno != EAGAIN && errno != EINTR)
-		end(a, errno);
+		end_ask(a, errno);
 }
 
 /* The status in "HTTP/1.1 200 ...", of n bytes; 0: anything else. */
@@ -143,20 +143,20 @@ static void read_some(struct mw_ask *a)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {
-		end(a, errno);
+		end_ask(a, errno);
 		return;
 	}
 	mw_buf_add(&a->answer, piece, (size_t)n);
 	if (a->answer.failed)
-		end(a, ENOMEM);
+		end_ask(a, ENOMEM);
 	else if (!head_is_there(a))
-		a->answer.n > HEAD_MAX || !n ? end(a, EPROTO) : (void)0;
+		a->answer.n > HEAD_MAX || !n ? end_ask(a, EPROTO) : (void)0;
 	else if (!a->status)
-		end(a, EPROTO);
+		end_ask(a, EPROTO);
 	else if (!n)
-		end(a, cut_short(a) ? ECONNRESET : 0);
+		end_ask(a, cut_short(a) ? ECONNRESET : 0);
 	else if (a->answer.n > MW_FAMILY_BYTES)
-		end(a, EFBIG);
+		end_ask(a, EFBIG);
 }
 
 static bool waits(const struct mw_ask *a)
@@ -174,7 +174,7 @@ static bool must_leave(void)
 	return mw_ask_leaving && mw_ask_leaving();
 }
 
-static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, uint64_t until)
+static void run_asks_until(struct mw_ask *asks, size_t n, struct pollfd *p, uint64_t until)
 {
 	for (;;) {
 		uint64_t now = mw_now_ms();
@@ -222,10 +222,10 @@ void mw_ask_all(struct mw_ask *asks, size_t n, unsigned ms)
 			asks[i].error = ENOMEM;
 	}
 	if (p)
-		wait_for(asks, n, p, until);
+		run_asks_until(asks, n, p, until);
 	for (size_t i = 0; i < n; i++)
 		if (waits(&asks[i]))
-			end(&asks[i], must_leave() ? ECANCELED : ETIMEDOUT);
+			end_ask(&asks[i], must_leave() ? ECANCELED : ETIMEDOUT);
 	free(p);
 }
 
@@ -242,13 +242,13 @@ long mw_ask_more(struct mw_ask *a, char *to, size_t size, unsigned ms)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -1;
 	if (n <= 0)
-		end(a, n ? errno : 0);
+		end_ask(a, n ? errno : 0);
 	return n > 0 ? (long)n : 0;
 }
 
 void mw_ask_free(struct mw_ask *a)
 {
-	end(a, a->error);
+	end_ask(a, a->error);
 	mw_buf_free(&a->request);
 	mw_buf_free(&a->answer);
 }

@@ -19,7 +19,7 @@ struct sum {
 	size_t lens[2];
 };
 
-static void head(struct mw_buf *b, const struct sum *s)
+static void all_diff_head(struct mw_buf *b, const struct sum *s)
 {
 	mw_head_begin(b);
 	mw_head_text(b, "from", s->names[0], s->lens[0]);
@@ -32,7 +32,7 @@ static void head(struct mw_buf *b, const struct sum *s)
 	mw_buf_str(b, "\n");
 }
 
-static void json(struct mw_buf *b, const struct sum *s)
+static void all_diff_json(struct mw_buf *b, const struct sum *s)
 {
 	mw_buf_str(b, "{");
 	for (int end = 0; end < 2; end++) {
@@ -51,17 +51,17 @@ static void json(struct mw_buf *b, const struct sum *s)
 	mw_buf_str(b, "}\n");
 }
 
-static void answer(struct mw_call *call, const struct sum *s, enum mw_form form)
+static void answer_all_diff(struct mw_call *call, const struct sum *s, enum mw_form form)
 {
 	struct mw_buf *b = &call->res->body;
 
 	mw_reply_form(call, form);
 	if (form == MW_FORM_JSON) {
-		json(b, s);
+		all_diff_json(b, s);
 		return;
 	}
 	if (form == MW_FORM_TSV)
-		head(b, s);
+		all_diff_head(b, s);
 	mw_render_table(b, &mw_diff_table, s->result.rows, s->result.n, mw_form_format(form));
 }
 
@@ -143,7 +143,7 @@ void mw_page_all_diff(struct mw_call *call, const struct mw_family *f, const cha
 	if (!bad && add_up(&s, &g, call->api, &q))
 		bad = 500;
 	if (!mw_refused(call, bad))
-		answer(call, &s, call->form);
+		answer_all_diff(call, &s, call->form);
 	mw_result_free(&s.result, call->api);
 	mw_sum_end();
 	mw_gathered_free(&g);

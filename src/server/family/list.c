@@ -158,7 +158,7 @@ static const struct {
 /* clang-format on */
 #define COLUMNS_N (sizeof(columns) / sizeof(columns[0]))
 
-static void put(struct mw_buf *b, const struct line *l, size_t column, enum mw_form form)
+static void put_column_value(struct mw_buf *b, const struct line *l, size_t column, enum mw_form form)
 {
 	struct value v = { .known = columns[column].type == TEXT };
 	bool json = form == MW_FORM_JSON;
@@ -216,7 +216,7 @@ static void table(struct mw_buf *b, const struct view *v, enum mw_form form)
 	for (size_t i = 0; i < v->n; i++) {
 		for (size_t c = 0; c < COLUMNS_N; c++) {
 			mw_buf_str(b, c ? between : "");
-			put(b, &v->lines[i], c, form);
+			put_column_value(b, &v->lines[i], c, form);
 		}
 		mw_buf_str(b, end);
 	}
@@ -243,7 +243,7 @@ static void json_curve(struct mw_buf *b, const struct mw_self *s)
 	mw_buf_str(b, "}");
 }
 
-static void json(struct mw_buf *b, const struct view *v)
+static void processes_json(struct mw_buf *b, const struct view *v)
 {
 	mw_buf_str(b, "{");
 	mw_json_i64(b, "self", getpid());
@@ -259,7 +259,7 @@ static void json(struct mw_buf *b, const struct view *v)
 		mw_json_open(b, "\n", '{');
 		for (size_t c = 0; c < COLUMNS_N; c++) {
 			mw_json_key(b, columns[c].name);
-			put(b, &v->lines[i], c, MW_FORM_JSON);
+			put_column_value(b, &v->lines[i], c, MW_FORM_JSON);
 		}
 		json_curve(b, &v->lines[i].v->wire.self);
 		mw_buf_str(b, "}");
@@ -296,7 +296,7 @@ static bool is_text(size_t column)
 	return columns[column].type == TEXT || columns[column].type == FLAG;
 }
 
-static void head(struct mw_buf *b, void *ctx)
+static void processes_head(struct mw_buf *b, void *ctx)
 {
 	for (size_t c = 0; c < COLUMNS_N; c++) {
 		if (!on_page(ctx, c))
@@ -307,7 +307,7 @@ static void head(struct mw_buf *b, void *ctx)
 	}
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static void process_rows(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -326,7 +326,7 @@ static void rows(struct mw_buf *b, void *ctx)
 				mw_put_process(b, l->v->pid, l->v->shown, false);
 				mw_buf_str(b, "/\">");
 			}
-			put(b, l, c, MW_FORM_HTML);
+			put_column_value(b, l, c, MW_FORM_HTML);
 			mw_buf_str(b, !c && !l->v->error ? "</a></td>" : "</td>");
 		}
 		mw_buf_str(b, "</tr>\n");
@@ -341,7 +341,7 @@ static void said(struct mw_buf *b, void *ctx)
 }
 
 /* A click leads to the process that grows. */
-static void step(struct mw_buf *b, void *ctx)
+static void fastest_link(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
@@ -354,15 +354,15 @@ static void step(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "</a></p>\n");
 }
 
-static void page(struct mw_buf *b, void *ctx)
+static void processes_page(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->call->req->base },
 		{ .name = "said", .fill = said, .ctx = ctx },
-		{ .name = "step", .fill = step, .ctx = ctx },
-		{ .name = "head", .fill = head, .ctx = ctx },
-		{ .name = "rows", .fill = rows, .ctx = ctx },
+		{ .name = "step", .fill = fastest_link, .ctx = ctx },
+		{ .name = "head", .fill = processes_head, .ctx = ctx },
+		{ .name = "rows", .fill = process_rows, .ctx = ctx },
 	};
 
 	mw_template(b, "family.html", slots, sizeof(slots) / sizeof(slots[0]));
@@ -371,7 +371,7 @@ static void page(struct mw_buf *b, void *ctx)
 static void family_page(struct mw_call *call, struct view *v)
 {
 	call->script = "family";
-	mw_reply_page(call, "processes", page, v);
+	mw_reply_page(call, "processes", processes_page, v);
 }
 
 /* The facts of a line; RSS by /proc, or as the process itself says where that isn't ours to read. */
@@ -386,7 +386,7 @@ static void set_line(struct line *l, const struct mw_reply_of *v)
 	l->among.slope_known = mw_self_slope(&v->wire.self, &l->among.slope);
 }
 
-static void compare(struct view *v)
+static void compare_processes(struct view *v)
 {
 	struct mw_sibling *p = calloc(v->n + 1, sizeof(*p));
 
@@ -429,14 +429,14 @@ void mw_page_family(struct mw_call *call, const struct mw_family *f, enum mw_for
 	for (size_t i = 0; v.lines && i < g.n; i++)
 		set_line(&v.lines[i], &g.replies[i]);
 	if (v.lines)
-		compare(&v);
+		compare_processes(&v);
 	mw_reply_form(call, form);
 	if (!v.lines || v.said.failed)
 		call->res->body.failed = true;
 	else if (form == MW_FORM_HTML)
 		family_page(call, &v);
 	else if (form == MW_FORM_JSON)
-		json(&call->res->body, &v);
+		processes_json(&call->res->body, &v);
 	else
 		table(&call->res->body, &v, form);
 	free(v.lines);

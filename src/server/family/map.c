@@ -63,7 +63,7 @@ static void members(struct mw_buf *b, const struct mw_answer *v, size_t n)
 	mw_buf_str(b, "]");
 }
 
-static void json(struct mw_buf *b, const struct mw_answer *v, size_t n, size_t asked)
+static void all_maps_json(struct mw_buf *b, const struct mw_answer *v, size_t n, size_t asked)
 {
 	mw_buf_str(b, "{");
 	mw_json_u64(b, "processes", asked);
@@ -91,6 +91,6 @@ void mw_page_all_map(struct mw_call *call, const struct mw_family *f, const stru
 	if (!mw_answers_get(&a, call, f, &each, names, false))
 		return;
 	mw_reply_form(call, MW_FORM_JSON);
-	json(&call->res->body, a.v, a.n, a.g.n);
+	all_maps_json(&call->res->body, a.v, a.n, a.g.n);
 	mw_answers_free(&a);
 }

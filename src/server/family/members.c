@@ -63,7 +63,7 @@ struct listing {
 	bool failed;
 };
 
-static void add(struct listing *l, long pid, uint64_t ns, const char *dir, const char *name)
+static void add_member(struct listing *l, long pid, uint64_t ns, const char *dir, const char *name)
 {
 	struct mw_member *more;
 	int len;
@@ -127,9 +127,9 @@ static void list(struct listing *l, const char *dir, const char *base, bool lock
 		if (locks && !strip(e->d_name, ".lock"))
 			continue;
 		if (process_of(e->d_name, base, &pid, &ns))
-			add(l, pid, ns, dir, e->d_name);
+			add_member(l, pid, ns, dir, e->d_name);
 		else if (base && !strcmp(e->d_name, base))
-			add(l, 0, 0, dir, e->d_name);
+			add_member(l, 0, 0, dir, e->d_name);
 	}
 	closedir(d);
 }

@@ -30,7 +30,7 @@ struct overall {
 };
 
 /* False: it says nothing. */
-static bool kind_of(const struct mw_reply_of *v, enum mw_verdict_kind *kind)
+static bool kind_of_reply(const struct mw_reply_of *v, enum mw_verdict_kind *kind)
 {
 	const struct mw_self *self = &v->wire.self;
 
@@ -44,7 +44,7 @@ static bool kind_of(const struct mw_reply_of *v, enum mw_verdict_kind *kind)
 	return false; /* of another version */
 }
 
-static void count(struct overall *o, const struct mw_reply_of *v)
+static void count_reply(struct overall *o, const struct mw_reply_of *v)
 {
 	enum mw_verdict_kind kind;
 	size_t at = 0;
@@ -54,7 +54,7 @@ static void count(struct overall *o, const struct mw_reply_of *v)
 		o->mute++;
 		return;
 	}
-	if (!kind_of(v, &kind)) {
+	if (!kind_of_reply(v, &kind)) {
 		o->silent++;
 		return;
 	}
@@ -172,7 +172,7 @@ void mw_overall_missing(struct mw_buf *b, const struct mw_gathered *g)
 	all_mute(b, g);
 }
 
-static void sentence(struct mw_buf *b, const struct overall *o, const struct mw_gathered *g)
+static void overall_sentence(struct mw_buf *b, const struct overall *o, const struct mw_gathered *g)
 {
 	const struct mw_reply_of *most = o->fastest[0];
 
@@ -207,7 +207,7 @@ static void sentence(struct mw_buf *b, const struct overall *o, const struct mw_
 static void count_all(struct overall *o, const struct mw_gathered *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		count(o, &g->replies[i]);
+		count_reply(o, &g->replies[i]);
 }
 
 const struct mw_reply_of *mw_overall_say(struct mw_buf *b, const struct mw_gathered *g)
@@ -215,7 +215,7 @@ const struct mw_reply_of *mw_overall_say(struct mw_buf *b, const struct mw_gathe
 	struct overall o = { 0 };
 
 	count_all(&o, g);
-	sentence(b, &o, g);
+	overall_sentence(b, &o, g);
 	return o.fastest[0];
 }
 
@@ -230,7 +230,7 @@ static void next(struct mw_buf *b, const struct overall *o, const char *base)
 	mw_buf_str(b, "/verdict.");
 }
 
-static void json(struct mw_buf *b, const struct overall *o, struct mw_buf *said, struct mw_buf *step)
+static void overall_json(struct mw_buf *b, const struct overall *o, struct mw_buf *said, struct mw_buf *step)
 {
 	const struct mw_reply_of *most = o->fastest[0];
 
@@ -296,11 +296,11 @@ void mw_page_all_verdict(struct mw_call *call, const struct mw_family *f, enum m
 		return;
 	}
 	count_all(&o, &g);
-	sentence(&said, &o, &g);
+	overall_sentence(&said, &o, &g);
 	next(&step, &o, call->req->base);
 	mw_reply_form(call, form);
 	if (form == MW_FORM_JSON) {
-		json(b, &o, &said, &step);
+		overall_json(b, &o, &said, &step);
 	} else {
 		call->res->content_type = "text/plain; charset=utf-8";
 		mw_buf_add(b, said.p, said.n);

@@ -22,7 +22,7 @@ static const char *end_of(const struct mw_answer *p)
 }
 
 /* A line without its end; moves *s behind that. NULL: none is left. */
-static const char *line(const char **s, const char *end, size_t *n)
+static const char *take_scraped_line(const char **s, const char *end, size_t *n)
 {
 	const char *from = *s, *nl;
 
@@ -49,18 +49,18 @@ static size_t help_name(const char *s, size_t n, const char **name)
 }
 
 /* The lines of a metric in an answer, behind that of its help; NULL: it isn't there. */
-static const char *find(const struct mw_answer *p, const char *name, size_t len)
+static const char *find_metric_lines(const struct mw_answer *p, const char *name, size_t len)
 {
 	const char *s = p->text, *end = end_of(p), *at, *found;
 	size_t n;
 
-	while ((at = line(&s, end, &n)))
+	while ((at = take_scraped_line(&s, end, &n)))
 		if (help_name(at, n, &found) == len && !memcmp(found, name, len))
 			return s;
 	return NULL;
 }
 
-static void label(struct mw_buf *to, const char *before, long pid, uint64_t shown)
+static void put_process_label(struct mw_buf *to, const char *before, long pid, uint64_t shown)
 {
 	mw_buf_str(to, before);
 	mw_put_process(to, pid, shown, false);
@@ -79,19 +79,19 @@ static void sample(struct mw_buf *to, const char *s, size_t n, const struct mw_a
 	mw_buf_add(to, s, name);
 	s += name + labels;
 	n -= name + labels;
-	label(to, "{process=\"", p->pid, p->shown);
+	put_process_label(to, "{process=\"", p->pid, p->shown);
 	mw_buf_str(to, !labels ? "}" : n && *s == '}' ? "" : ",");
 	mw_buf_add(to, s, n);
 	mw_buf_str(to, "\n");
 }
 
 /* Appends the lines up to the next metric. comments: its comments, else its samples. */
-static void lines(struct mw_buf *to, const struct mw_answer *p, const char *s, bool comments)
+static void put_metric_lines(struct mw_buf *to, const struct mw_answer *p, const char *s, bool comments)
 {
 	const char *end = end_of(p), *at, *name;
 	size_t n;
 
-	while ((at = line(&s, end, &n)) && !help_name(at, n, &name)) {
+	while ((at = take_scraped_line(&s, end, &n)) && !help_name(at, n, &name)) {
 		if (n && *at != '#' && !comments) {
 			sample(to, at, n, p);
 		} else if (n && *at == '#' && comments && !(n == 5 && !memcmp(at, "# EOF", 5))) {
@@ -105,9 +105,9 @@ static void lines(struct mw_buf *to, const struct mw_answer *p, const char *s, b
 static bool said_before(const struct mw_answer *p, size_t i, const char *name, size_t len, const char *s)
 {
 	for (size_t k = 0; k < i; k++)
-		if (find(&p[k], name, len))
+		if (find_metric_lines(&p[k], name, len))
 			return true;
-	return find(&p[i], name, len) != s;
+	return find_metric_lines(&p[i], name, len) != s;
 }
 
 void mw_scrape_merge(struct mw_buf *to, const struct mw_answer *p, size_t n)
@@ -116,16 +116,16 @@ void mw_scrape_merge(struct mw_buf *to, const struct mw_answer *p, size_t n)
 		const char *s = p[i].text, *end = end_of(&p[i]), *at, *name, *found;
 		size_t len, size;
 
-		while ((at = line(&s, end, &size))) {
+		while ((at = take_scraped_line(&s, end, &size))) {
 			len = help_name(at, size, &name);
 			if (!len || said_before(p, i, name, len, s))
 				continue;
 			mw_buf_add(to, at, size);
 			mw_buf_str(to, "\n");
-			lines(to, &p[i], s, true);
+			put_metric_lines(to, &p[i], s, true);
 			for (size_t k = i; k < n; k++)
-				if ((found = find(&p[k], name, len)))
-					lines(to, &p[k], found, false);
+				if ((found = find_metric_lines(&p[k], name, len)))
+					put_metric_lines(to, &p[k], found, false);
 		}
 	}
 }
@@ -144,7 +144,8 @@ static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_
 		if (!g->replies[i].pid)
 			continue;
 		mw_reply_facts(&g->replies[i], &facts);
-		label(to, "mwrap_process_info{process=\"", g->replies[i].pid, g->replies[i].shown);
+		put_process_label(to, "mwrap_process_info{process=\"", g->replies[i].pid,
+				  g->replies[i].shown);
 		mw_metrics_label(to, &labels, "title", facts.title, strlen(facts.title));
 		mw_buf_fmt(to, ",owner=\"%d\"} 1\n", g->replies[i].owner);
 	}
@@ -158,7 +159,8 @@ static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_
 			answers |= p[k].pid == g->replies[i].pid && p[k].shown == g->replies[i].shown;
 		if (!g->replies[i].pid)
 			continue;
-		label(to, "mwrap_process_answers{process=\"", g->replies[i].pid, g->replies[i].shown);
+		put_process_label(to, "mwrap_process_answers{process=\"", g->replies[i].pid,
+				  g->replies[i].shown);
 		mw_buf_fmt(to, "} %d\n", answers);
 	}
 }

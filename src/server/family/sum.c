@@ -14,7 +14,7 @@
 /* --- fork baselines -------------------------------------------------------------- */
 
 /* Is the process of this number there, beside one of that namespace? */
-static bool is_there(const struct mw_part *p, size_t n, long pid, uint64_t ns)
+static bool process_is_there(const struct mw_part *p, size_t n, long pid, uint64_t ns)
 {
 	for (size_t i = 0; i < n; i++)
 		if (p[i].wire->pid == pid && p[i].wire->ns == ns)
@@ -22,7 +22,7 @@ static bool is_there(const struct mw_part *p, size_t n, long pid, uint64_t ns)
 	return false;
 }
 
-static uint64_t more(uint64_t a, uint64_t b)
+static uint64_t add_capped(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -32,7 +32,7 @@ static uint64_t fork_baseline_of(const struct mw_wire *w)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		bytes = more(bytes, w->rows[i].fork_baseline.total);
+		bytes = add_capped(bytes, w->rows[i].fork_baseline.total);
 	return bytes;
 }
 
@@ -51,8 +51,8 @@ void mw_inheritance(struct mw_part *p, size_t n)
 		const struct mw_stats *s = &p[i].wire->stats;
 
 		p[i].fork_baseline = fork_baseline_of(p[i].wire);
-		p[i].inherits = s->forker && (is_there(p, n, s->forker, p[i].wire->ns) ||
-					      is_there(p, n, s->eldest, p[i].wire->ns));
+		p[i].inherits = s->forker && (process_is_there(p, n, s->forker, p[i].wire->ns) ||
+					      process_is_there(p, n, s->eldest, p[i].wire->ns));
 	}
 	/* of a line whose parent and eldest are gone, the first in order keeps the baseline */
 	for (size_t i = 0; i < n; i++)
@@ -277,7 +277,7 @@ static void sum_stats(struct mw_stats *s)
 	*s = ((const struct sum *)mw_context())->stats;
 }
 
-static void nothing(void)
+static void reset_nothing(void)
 {
 }
 
@@ -293,19 +293,19 @@ static void no_pause(bool on)
 
 static void add_stats(struct mw_stats *to, const struct mw_stats *s)
 {
-	to->locations = more(to->locations, s->locations);
-	to->locations_max = more(to->locations_max, s->locations_max);
-	to->retired = more(to->retired, s->retired);
-	to->tracker_bytes = more(to->tracker_bytes, s->tracker_bytes);
-	to->lost = more(to->lost, s->lost);
-	to->overruns = more(to->overruns, s->overruns);
-	to->double_frees = more(to->double_frees, s->double_frees);
-	to->unknown_frees = more(to->unknown_frees, s->unknown_frees);
-	to->peak_bytes = more(to->peak_bytes, s->peak_bytes);
-	to->wrong_sizes = more(to->wrong_sizes, s->wrong_sizes);
-	to->heap_bytes = more(to->heap_bytes, s->heap_bytes);
-	to->resets = more(to->resets, s->resets);
-	to->stacks = more(to->stacks, s->stacks);
+	to->locations = add_capped(to->locations, s->locations);
+	to->locations_max = add_capped(to->locations_max, s->locations_max);
+	to->retired = add_capped(to->retired, s->retired);
+	to->tracker_bytes = add_capped(to->tracker_bytes, s->tracker_bytes);
+	to->lost = add_capped(to->lost, s->lost);
+	to->overruns = add_capped(to->overruns, s->overruns);
+	to->double_frees = add_capped(to->double_frees, s->double_frees);
+	to->unknown_frees = add_capped(to->unknown_frees, s->unknown_frees);
+	to->peak_bytes = add_capped(to->peak_bytes, s->peak_bytes);
+	to->wrong_sizes = add_capped(to->wrong_sizes, s->wrong_sizes);
+	to->heap_bytes = add_capped(to->heap_bytes, s->heap_bytes);
+	to->resets = add_capped(to->resets, s->resets);
+	to->stacks = add_capped(to->stacks, s->stacks);
 	to->stacks_rate = s->stacks_rate > to->stacks_rate ? s->stacks_rate : to->stacks_rate;
 	to->generation = s->generation > to->generation ? s->generation : to->generation;
 	to->sampling += s->sampled;
@@ -316,7 +316,7 @@ static void add_stats(struct mw_stats *to, const struct mw_stats *s)
 	to->life_unit = s->life_unit;
 }
 
-static void end(struct sum *sum)
+static void end_sum(struct sum *sum)
 {
 	(void)mw_context_set(NULL);
 	if (sum)
@@ -370,7 +370,7 @@ const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct 
 			.stacks = sum_stacks,
 			.stacks_free = mw_sum_stacks_free,
 			.stats = sum_stats,
-			.reset = nothing,
+			.reset = reset_nothing,
 			.trim = no,
 			.pause = no_pause,
 			.paused = no,
@@ -384,11 +384,11 @@ const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct 
 	};
 	if (mw_context_set(sum) && fill_stats(sum))
 		return &sum->api;
-	end(sum);
+	end_sum(sum);
 	return NULL;
 }
 
 void mw_sum_end(void)
 {
-	end(mw_context());
+	end_sum(mw_context());
 }

@@ -22,7 +22,7 @@ struct merging {
 	uint32_t *numbers; /* of one process's frames, in the sum */
 };
 
-static void more(uint32_t *to, uint32_t n)
+static void add_samples(uint32_t *to, uint32_t n)
 {
 	if (__builtin_add_overflow(*to, n, to))
 		*to = UINT32_MAX;
@@ -53,7 +53,7 @@ static double own_part(const struct mw_part *p, const struct mw_row *r)
 	return r->total > before ? (double)(r->total - before) / (double)r->total : 0;
 }
 
-static void add_stack(struct merging *m, const struct mw_part *p, const struct mw_stacked *s)
+static void merge_stack(struct merging *m, const struct mw_part *p, const struct mw_stacked *s)
 {
 	const struct mw_wire *w = p->wire;
 	uint32_t row = w->rows[s->id].id, known = m->stacks.n, id;
@@ -84,12 +84,12 @@ static void add_stack(struct merging *m, const struct mw_part *p, const struct m
 	to->live_blocks += s->live_blocks;
 	to->born_bytes += s->born_bytes;
 	to->ever += s->bytes + s->live_bytes + 1;
-	more(&to->samples, own > 0 ? s->samples : 0);
-	more(&to->live_samples, s->live_samples);
-	more(&to->born_samples, s->born_samples);
+	add_samples(&to->samples, own > 0 ? s->samples : 0);
+	add_samples(&to->live_samples, s->live_samples);
+	add_samples(&to->born_samples, s->born_samples);
 	to->objects += s->objects;
 	to->object_bytes += s->object_bytes;
-	more(&to->object_samples, s->object_samples);
+	add_samples(&to->object_samples, s->object_samples);
 }
 
 static void add_process(struct merging *m, const struct mw_part *p)
@@ -99,12 +99,12 @@ static void add_process(struct merging *m, const struct mw_part *p)
 	for (size_t i = 0; i < w->frames_n && !m->frames.failed; i++)
 		m->numbers[i] = add_frame(m, &w->frames[i]);
 	for (size_t i = 0; i < w->stacks_n && !m->frames.failed && !m->stacks.failed; i++)
-		add_stack(m, p, &w->stacks[i]);
+		merge_stack(m, p, &w->stacks[i]);
 	if (w->stats.stacks_rate > m->to->rate)
 		m->to->rate = w->stats.stacks_rate;
 }
 
-static bool make_room(struct merging *m, const struct mw_part *p, size_t n)
+static bool make_merging_room(struct merging *m, const struct mw_part *p, size_t n)
 {
 	size_t frames = 1, stacks = 1, chain = 1, most = 1;
 
@@ -139,7 +139,7 @@ void mw_sum_stacks_free(struct mw_stacks *s)
 struct mw_stacks *mw_sum_stacks(const struct mw_part *p, size_t n)
 {
 	struct merging m = { 0 };
-	bool ok = make_room(&m, p, n);
+	bool ok = make_merging_room(&m, p, n);
 
 	if (ok) /* number 0 is no label */
 		add_frame(&m,
