@@ -8,7 +8,7 @@
 #include "shared/sys/maps.h"
 #include "shared/sys/sys.h"
 
-static bool look_at(const char *path, struct stat *st)
+static bool stat_path(const char *path, struct stat *st)
 {
 	return mw_sys(SYS_newfstatat, AT_FDCWD, mw_sys_ptr(path), mw_sys_ptr(st), 0, 0) == 0;
 }
@@ -18,7 +18,7 @@ static uint32_t count_threads(void)
 {
 	struct stat st;
 
-	return look_at("/proc/self/task", &st) && st.st_nlink > 2 ?
+	return stat_path("/proc/self/task", &st) && st.st_nlink > 2 ?
 		       (uint32_t)st.st_nlink - 2 :
 		       MW_KIB_UNKNOWN;
 }
@@ -35,7 +35,7 @@ static uint32_t count_fds(void)
 	uint32_t n = 0;
 
 	/* since Linux 6.2 the folder's size is their number */
-	if (look_at("/proc/self/fd", &st) && st.st_size > 0)
+	if (stat_path("/proc/self/fd", &st) && st.st_size > 0)
 		return (uint32_t)st.st_size;
 	return mw_numbers_each("/proc/self/fd", add_one, &n) && n ?
 		       n - 1 :

@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct mw_curves_piece) <= 65536, "16 pages");
 /* --- the grids --------------------------------------------------------------------- */
 
 /* Makes room for moment n, if there is memory. */
-static void grow(struct mw_curves_grid *g, const struct mw_api *api)
+static void grow_grid(struct mw_curves_grid *g, const struct mw_api *api)
 {
 	uint32_t piece = g->room / MW_CURVES_PIECE;
 
@@ -58,7 +58,7 @@ static bool new_moment(struct mw_curves_grid *g, const struct mw_api *api, uint3
 {
 	if (g->n && t / g->step <= last_t(g) / g->step)
 		return false;
-	grow(g, api);
+	grow_grid(g, api);
 	if (!g->room)
 		return false;
 	if (g->whole) {
@@ -75,8 +75,8 @@ static bool new_moment(struct mw_curves_grid *g, const struct mw_api *api, uint3
 	return true;
 }
 
-static void add(struct mw_curves *c, const struct mw_api *api, struct mw_curves_grid *g, uint32_t t,
-		uint64_t total)
+static void add_moment(struct mw_curves *c, const struct mw_api *api, struct mw_curves_grid *g,
+		       uint32_t t, uint64_t total)
 {
 	struct mw_curves_moment m;
 
@@ -140,7 +140,7 @@ static void take_values(struct mw_curves *c, const struct mw_live_sums *sums)
 	}
 }
 
-static uint32_t wait_for(uint64_t cost, uint32_t least)
+static uint32_t wait_for_cost(uint64_t cost, uint32_t least)
 {
 	uint64_t seconds = cost / (UINT64_C(1000000000) / MW_CURVES_SHARE);
 
@@ -180,17 +180,18 @@ void mw_curves_second(struct mw_curves *c, const struct mw_api *api, double upti
 		total += sums.v[id].bytes;
 	before = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	c->cost = before - from;
-	c->next = t + wait_for(c->cost, MW_CURVES_STEP);
+	c->next = t + wait_for_cost(c->cost, MW_CURVES_STEP);
 	if (choice_is_due(c, t, total)) {
 		mw_curves_choose(c, api, &sums, t);
-		c->choice_wait = wait_for(mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before, MW_CURVES_STEP);
+		c->choice_wait =
+			wait_for_cost(mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before, MW_CURVES_STEP);
 		c->choice =
 			t +
 			(c->choice_wait > MW_CURVES_CHOICE_STEP ? c->choice_wait : MW_CURVES_CHOICE_STEP);
 	}
 	c->total = total;
-	add(c, api, &c->fine, t, total);
-	add(c, api, &c->coarse, t, total);
-	add(c, api, &c->whole, t, total);
+	add_moment(c, api, &c->fine, t, total);
+	add_moment(c, api, &c->coarse, t, total);
+	add_moment(c, api, &c->whole, t, total);
 	api->live_sums_free(&sums);
 }

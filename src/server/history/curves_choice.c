@@ -46,7 +46,7 @@ static bool has(const struct set *s, uint32_t id)
 	return id < MW_ID_END && s->bits[id / 64] >> id % 64 & 1;
 }
 
-static void put(struct set *s, uint32_t id)
+static void put_id(struct set *s, uint32_t id)
 {
 	if (id < MW_ID_END)
 		s->bits[id / 64] |= UINT64_C(1) << id % 64;
@@ -72,7 +72,7 @@ void mw_curves_drop(struct mw_curves *c, uint32_t slot)
 }
 
 /* Sets a slot's values until `to`. */
-static void fill(struct mw_curves *c, uint32_t slot, uint32_t value, uint32_t to)
+static void fill_slot(struct mw_curves *c, uint32_t slot, uint32_t value, uint32_t to)
 {
 	const struct mw_curves_grid *grids[] = { &c->fine, &c->coarse, &c->whole };
 
@@ -92,7 +92,7 @@ static void fill(struct mw_curves *c, uint32_t slot, uint32_t value, uint32_t to
 void mw_curves_clear(struct mw_curves *c, uint32_t slot)
 {
 	mw_curves_drop(c, slot);
-	fill(c, slot, MW_CURVES_UNKNOWN, UINT32_MAX);
+	fill_slot(c, slot, MW_CURVES_UNKNOWN, UINT32_MAX);
 }
 
 /* --- bases ------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static uint32_t nearer(uint32_t mean, uint32_t v, uint32_t part)
 }
 
 /* The base of an id with a value; a new tenant began with nothing, unless it is as old as we are. */
-static void look(struct base *b, const struct mw_curves *c, uint32_t stamp, uint32_t v, bool first)
+static void update_base(struct base *b, const struct mw_curves *c, uint32_t stamp, uint32_t v, bool first)
 {
 	if (first)
 		*b = (struct base){ stamp, 0, v, v, v };
@@ -140,7 +140,7 @@ static void roll(struct mw_curves *c, const struct mw_live_sums *sums)
 
 /* --- the choice -------------------------------------------------------------------------- */
 
-static void sift(struct top *t, uint32_t i)
+static void sift_top(struct top *t, uint32_t i)
 {
 	for (;;) {
 		uint32_t least = i, left = 2 * i + 1;
@@ -172,7 +172,7 @@ static void offer(struct top *t, uint32_t key, uint32_t id)
 	}
 	t->v[0].key = key;
 	t->v[0].id = id;
-	sift(t, 0);
+	sift_top(t, 0);
 }
 
 static uint32_t change(uint32_t a, uint32_t b)
@@ -207,7 +207,7 @@ static void rank(struct choice *k, struct mw_curves *c, const struct mw_api *api
 {
 	for (uint32_t i = 0; i < MW_CURVES_N; i++) {
 		if (c->slots[i].name && !c->slots[i].gone)
-			put(&k->kept, c->slots[i].id);
+			put_id(&k->kept, c->slots[i].id);
 	}
 	for (int i = 0; i < CRITERIA; i++)
 		k->tops[i].max = i == LIVE ? MW_CURVES_N : MW_CURVES_CLASS;
@@ -219,7 +219,7 @@ static void rank(struct choice *k, struct mw_curves *c, const struct mw_api *api
 		offer(&k->tops[LIVE], favour(v, kept), id);
 		if (!b)
 			continue;
-		look(b, c, sums->v[id].stamp, v, first);
+		update_base(b, c, sums->v[id].stamp, v, first);
 		offer(&k->tops[MINUTE], favour(change(v, b->minute), kept), id);
 		offer(&k->tops[HOUR], favour(change(v, b->hour), kept), id);
 		offer(&k->tops[DAY], favour(change(v, b->day), kept), id);
@@ -233,7 +233,7 @@ static void want(struct choice *k, const struct top *t, uint32_t from, uint32_t 
 
 		if (has(&k->wanted, id) || k->wanted_n == MW_CURVES_N)
 			continue;
-		put(&k->wanted, id);
+		put_id(&k->wanted, id);
 		k->wanted_n++;
 		if (!has(&k->kept, id) && k->n < MW_CURVES_N)
 			k->fresh[k->n++] = id;
@@ -241,7 +241,7 @@ static void want(struct choice *k, const struct top *t, uint32_t from, uint32_t 
 }
 
 /* A place for one more: a free one, or that of the least which isn't wanted; MW_CURVES_N: none. */
-static uint32_t place(struct mw_curves *c, const struct choice *k, bool needed)
+static uint32_t choose_slot(struct mw_curves *c, const struct choice *k, bool needed)
 {
 	uint32_t best = MW_CURVES_N;
 
@@ -286,7 +286,7 @@ static bool take_over(struct mw_curves *c, const struct mw_live_sums *sums, uint
 	};
 	c->names += r->location_len + 1;
 	if (b && b->absent)
-		fill(c, slot, 0, b->absent - 1);
+		fill_slot(c, slot, 0, b->absent - 1);
 	return true;
 }
 
@@ -331,7 +331,7 @@ static void take_over_all(struct mw_curves *c, const struct mw_api *api, const s
 
 		if (!rows[n] || is_back(c, sums, rows[n]))
 			continue;
-		slot = place(c, k, n < k->needed);
+		slot = choose_slot(c, k, n < k->needed);
 		if (slot < MW_CURVES_N)
 			(void)take_over(c, sums, slot, rows[n]);
 	}

@@ -47,7 +47,7 @@ void mw_cursor_free(struct mw_cursor *c)
 	*c = (struct mw_cursor){ 0 };
 }
 
-static void begin(const struct mw_journal *j, struct mw_cursor *c)
+static void begin_sending(const struct mw_journal *j, struct mw_cursor *c)
 {
 	c->target = j->tick;
 	c->at = 0;
@@ -57,7 +57,7 @@ static void begin(const struct mw_journal *j, struct mw_cursor *c)
 		make_order(j, c);
 }
 
-static void end(struct mw_cursor *c)
+static void end_sending(struct mw_cursor *c)
 {
 	uint32_t got = c->target;
 
@@ -95,7 +95,7 @@ static void objects(struct mw_buf *b, const struct mw_row *r)
 	mw_buf_str(b, "]");
 }
 
-static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
+static void event_row(struct mw_buf *b, const struct mw_entry *e, bool known)
 {
 	const struct mw_row *r = e->row;
 	const uint64_t before[] = { r->id, r->total, r->allocations, r->frees };
@@ -114,7 +114,7 @@ static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
 	mw_buf_str(b, "]");
 }
 
-static void head(struct mw_buf *b, double uptime, bool all, bool more)
+static void event_head(struct mw_buf *b, double uptime, bool all, bool more)
 {
 	mw_buf_str(b, "{");
 	mw_json_seconds(b, "t", uptime);
@@ -134,7 +134,7 @@ static bool gone(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf 
 			continue;
 		if (!any) {
 			c->more = next(j, c) != NULL;
-			head(b, uptime, false, c->more);
+			event_head(b, uptime, false, c->more);
 			mw_buf_str(b, ",\"rows\":[],\"gone\":[");
 		}
 		mw_json_u64(b, NULL, i);
@@ -146,7 +146,8 @@ static bool gone(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf 
 }
 
 /* "all" is true for the first event of a first tick only: the others add to it. */
-static void rows(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf *b, double uptime, bool all)
+static void event_rows(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf *b, double uptime,
+		       bool all)
 {
 	struct mw_buf list = { 0 };
 	const struct mw_entry *e;
@@ -154,11 +155,11 @@ static void rows(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf 
 
 	while (n < MW_EVENT_ROWS && list.n < MW_EVENT_BYTES && (e = next(j, c))) {
 		n++;
-		row(&list, e, e->appeared <= c->got);
+		event_row(&list, e, e->appeared <= c->got);
 		c->at++;
 	}
 	c->more = next(j, c) != NULL;
-	head(b, uptime, all, c->more);
+	event_head(b, uptime, all, c->more);
 	mw_buf_str(b, ",\"rows\":[");
 	mw_buf_add(b, list.p, list.n);
 	mw_buf_str(b, "],\"gone\":[]}");
@@ -174,21 +175,21 @@ bool mw_journal_event(const struct mw_journal *j, struct mw_cursor *c, struct mw
 	if (!j->snapshot || !mw_journal_ahead(j, c))
 		return false;
 	if (!c->target)
-		begin(j, c);
+		begin_sending(j, c);
 	first = !c->got && !c->at && !c->more;
 	if (!c->gone_told) {
 		c->gone_told = true;
 		if (gone(j, c, b, uptime)) {
 			if (!c->more)
-				end(c);
+				end_sending(c);
 			return true;
 		}
 	}
 	/* the promised rows may be gone by now: the list is then empty */
 	told = first || c->more || next(j, c);
 	if (told)
-		rows(j, c, b, uptime, first);
+		event_rows(j, c, b, uptime, first);
 	if (!told || !c->more)
-		end(c);
+		end_sending(c);
 	return told;
 }

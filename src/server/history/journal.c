@@ -8,7 +8,7 @@
 #include "shared/sys/mw_assert.h"
 
 /* Extends entries[] to the largest id of s. */
-static bool make_room(struct mw_journal *j, const struct mw_snapshot *s)
+static bool make_entry_room(struct mw_journal *j, const struct mw_snapshot *s)
 {
 	size_t n = mw_ids_end(s, j->n);
 	struct mw_entry *p;
@@ -39,7 +39,8 @@ static bool same_numbers(const struct mw_row *a, const struct mw_row *b)
 }
 
 /* Updates the entry of a row in the new snapshot; e->row is still in the old one. */
-static void take(struct mw_entry *e, const struct mw_row *r, const struct mw_mark *mark, uint32_t tick)
+static void update_entry(struct mw_entry *e, const struct mw_row *r, const struct mw_mark *mark,
+			 uint32_t tick)
 {
 	int64_t growth;
 
@@ -65,7 +66,7 @@ int mw_journal_tick(struct mw_journal *j, const struct mw_api *api, const struct
 
 	if (!s)
 		return -1;
-	if (!make_room(j, s)) {
+	if (!make_entry_room(j, s)) {
 		api->snapshot_free(s);
 		return -1;
 	}
@@ -76,7 +77,7 @@ int mw_journal_tick(struct mw_journal *j, const struct mw_api *api, const struct
 		mw_assert(s->rows[i].id < j->n &&
 			  (uintptr_t)j->entries[s->rows[i].id].row - (uintptr_t)s->rows >=
 				  s->n * sizeof(*s->rows));
-		take(&j->entries[s->rows[i].id], &s->rows[i], mark, tick);
+		update_entry(&j->entries[s->rows[i].id], &s->rows[i], mark, tick);
 	}
 	/* an entry that still points into the old snapshot is gone */
 	for (size_t i = 0; old && i < old->n; i++) {

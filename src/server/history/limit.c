@@ -69,7 +69,7 @@ struct wanted {
 	uint64_t value;
 };
 
-static bool number(const char *p, uint64_t *to)
+static bool read_limit_number(const char *p, uint64_t *to)
 {
 	uint64_t v = 0;
 
@@ -90,16 +90,16 @@ static bool is_wanted(char *line, void *ctx)
 	char *at;
 
 	if (!n)
-		return number(line, &w->value) || true;
+		return read_limit_number(line, &w->value) || true;
 	if (w->key[n - 1] == '=') {
 		at = strstr(line, w->key);
-		if (at && number(at + n, &w->value) && !strcmp(w->key, "total="))
+		if (at && read_limit_number(at + n, &w->value) && !strcmp(w->key, "total="))
 			w->value /= 1000000;
 		return at;
 	}
 	if (strncmp(line, w->key, n) != 0 || !strchr(" :", line[n]) || !line[n])
 		return false;
-	number(line + n + strspn(line + n, ": "), &w->value);
+	read_limit_number(line + n + strspn(line + n, ": "), &w->value);
 	return true;
 }
 

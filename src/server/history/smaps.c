@@ -172,7 +172,7 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-static enum kind kind_of(const char *name)
+static enum kind kind_of_mapping(const char *name)
 {
 	if (!*name)
 		return ANON;
@@ -203,7 +203,7 @@ static void take_head(struct reader *r)
 		s += strcspn(s, " ");
 		s += strspn(s, " ");
 	}
-	next.kind = kind_of(s);
+	next.kind = kind_of_mapping(s);
 	settle(r, &next);
 	r->now = next;
 }
@@ -258,7 +258,7 @@ struct file {
 	off_t at;
 };
 
-static long read_file(void *ctx, char *to, size_t n)
+static long read_smaps_file(void *ctx, char *to, size_t n)
 {
 	struct file *f = ctx;
 	ssize_t got = pread(f->fd, to, n, f->at);
@@ -272,5 +272,5 @@ bool mw_smaps_read_fd(struct mw_smaps *out, int smaps, const struct mw_places *p
 {
 	struct file f = { .fd = smaps };
 
-	return mw_smaps_read(out, read_file, &f, places);
+	return mw_smaps_read(out, read_smaps_file, &f, places);
 }

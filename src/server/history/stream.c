@@ -15,7 +15,7 @@
 #define TICK_SHARE 200u /* a tick's CPU time is at most 1/TICK_SHARE of the interval */
 
 /* Sequentially consistent: what a call changes is changed after the one and before the other. */
-static void begin(struct mw_stream *s)
+static void begin_change(struct mw_stream *s)
 {
 	atomic_fetch_add(&s->busy, 1);
 }
@@ -54,7 +54,7 @@ void mw_stream_start(struct mw_stream *s, const struct mw_stream_inputs *inputs)
 
 void mw_stream_end(struct mw_stream *s)
 {
-	begin(s);
+	begin_change(s);
 	forget(s);
 	done(s);
 }
@@ -79,7 +79,7 @@ static void tick(struct mw_stream *s, uint64_t now)
 	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), ms;
 	bool had = s->journal.snapshot;
 
-	begin(s);
+	begin_change(s);
 	s->ticks++;
 	/* without memory all is as it was, and the next tick may have some */
 	if (!mw_journal_tick(&s->journal, s->inputs.api, s->inputs.mark)) {
@@ -120,7 +120,7 @@ bool mw_stream_idle(struct mw_stream *s, uint64_t now)
 {
 	if (watched(s, now))
 		return false;
-	begin(s);
+	begin_change(s);
 	forget(s);
 	done(s);
 	return true;
@@ -146,7 +146,7 @@ bool mw_watcher_join(struct mw_stream *s, struct mw_watcher *w, struct mw_buf *f
 }
 
 /* Reads "START:TICK". False: it isn't of this journal. */
-static bool resume(const struct mw_stream *s, struct mw_watcher *w, const char *since)
+static bool resume_watcher(const struct mw_stream *s, struct mw_watcher *w, const char *since)
 {
 	size_t n = strlen(s->start);
 	unsigned long at;
@@ -167,7 +167,7 @@ bool mw_watcher_poll(struct mw_stream *s, struct mw_watcher *w, const char *sinc
 	bool resumed;
 
 	*w = (struct mw_watcher){ .polls = true, .spoke = now, .took = now };
-	resumed = since && resume(s, w, since);
+	resumed = since && resume_watcher(s, w, since);
 	s->kept_until = now + MW_RESUME_MS;
 	if (!s->journal.snapshot)
 		tick(s, now);
@@ -217,7 +217,7 @@ static void refill(struct mw_stream *s, struct mw_watcher *w, uint64_t now)
 		w->ended = true;
 		return;
 	}
-	begin(s);
+	begin_change(s);
 	if (!news(s, w)) {
 		if (w->polls)
 			tell_next(s, w);
