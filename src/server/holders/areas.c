@@ -16,8 +16,8 @@ enum {
 	LOOKS = 3             /* at a thread that runs */
 };
 
-static void add(struct mw_areas *a, uintptr_t start, uintptr_t end, uintptr_t within, bool stack,
-		const char *name)
+static void add_area(struct mw_areas *a, uintptr_t start, uintptr_t end, uintptr_t within, bool stack,
+		     const char *name)
 {
 	struct mw_area *v;
 
@@ -31,9 +31,9 @@ static void add(struct mw_areas *a, uintptr_t start, uintptr_t end, uintptr_t wi
 	snprintf(v->name, sizeof(v->name), "%s", name);
 }
 
-static void add_stack(struct mw_areas *a, uintptr_t from, uintptr_t sp)
+static void add_stack_area(struct mw_areas *a, uintptr_t from, uintptr_t sp)
 {
-	add(a, from, UINTPTR_MAX, sp, true, "(thread stack)");
+	add_area(a, from, UINTPTR_MAX, sp, true, "(thread stack)");
 }
 
 /* --- libraries ---------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
 		uintptr_t at = info->dlpi_addr + p->p_vaddr;
 
 		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && p->p_memsz)
-			add(ctx, at, at + p->p_memsz, 0, false, *base ? base : "(the program)");
+			add_area(ctx, at, at + p->p_memsz, 0, false, *base ? base : "(the program)");
 	}
 	return 0;
 }
@@ -71,7 +71,7 @@ static void add_task(pid_t task, void *ctx)
 
 	if (task == (pid_t)mw_sys(SYS_gettid, 0, 0, 0, 0, 0)) {
 		sp = (uintptr_t)__builtin_frame_address(0);
-		add_stack(a, sp, sp);
+		add_stack_area(a, sp, sp);
 		return;
 	}
 	for (int i = 0; i < LOOKS && !(sp = mw_task_stack_pointer(task)); i++) {
@@ -81,7 +81,7 @@ static void add_task(pid_t task, void *ctx)
 	if (!sp)
 		a->unread++;
 	else /* one that ran may have gone deeper at the fork */
-		add_stack(a, ran ? sp - DEEPER : sp - RED_ZONE, sp);
+		add_stack_area(a, ran ? sp - DEEPER : sp - RED_ZONE, sp);
 }
 
 void mw_areas_find(struct mw_areas *a, uintptr_t main_thread)
@@ -89,7 +89,8 @@ void mw_areas_find(struct mw_areas *a, uintptr_t main_thread)
 	a->n = a->unread = 0;
 	mw_tasks_each(add_task, a);
 	if (main_thread)
-		add(a, main_thread - TLS, main_thread + TLS, main_thread, false, "(thread-local variable)");
+		add_area(a, main_thread - TLS, main_thread + TLS, main_thread, false,
+			 "(thread-local variable)");
 	dl_iterate_phdr(add_library, a);
 }
 

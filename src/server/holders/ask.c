@@ -162,8 +162,8 @@ static enum mw_holders_is list_and_fork(struct ready *r, const struct mw_api *ap
 	return is;
 }
 
-static enum mw_holders_is begin(struct mw_holders_child *c, struct ready *r, const struct mw_api *api,
-				const struct mw_holders_question *q, char err[MW_HOLDERS_ERROR])
+static enum mw_holders_is begin_child(struct mw_holders_child *c, struct ready *r, const struct mw_api *api,
+				      const struct mw_holders_question *q, char err[MW_HOLDERS_ERROR])
 {
 	enum mw_holders_is is;
 
@@ -222,7 +222,7 @@ enum mw_holders_is mw_holders_begin(struct mw_holders_child *c, const struct mw_
 	r = mw_sys_map(sizeof(*r), MAP_PRIVATE);
 	c->found = mw_sys_map(sizeof(*c->found), MAP_SHARED);
 	is = r && c->found ?
-		     begin(c, r, api, q, err) :
+		     begin_child(c, r, api, q, err) :
 		     mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
 	mw_sys_unmap(r, sizeof(*r));
 	c->stop_ns = mw_now_ns() - c->began;
@@ -238,8 +238,8 @@ enum mw_holders_is mw_holders_begin(struct mw_holders_child *c, const struct mw_
 /* --- the answer -------------------------------------------------------------------- */
 
 /* Waits until the child has ended; kills it when its time is over. *status as of waitpid; 0: another took it. */
-static enum mw_holders_is wait_for(struct mw_holders_child *c, const uint32_t *stop, int *status,
-				   char err[MW_HOLDERS_ERROR])
+static enum mw_holders_is await_child_end(struct mw_holders_child *c, const uint32_t *stop, int *status,
+					  char err[MW_HOLDERS_ERROR])
 {
 	uint64_t until = c->began + (uint64_t)MW_HOLDERS_SECONDS * 1000000000;
 
@@ -270,7 +270,7 @@ static size_t path_bytes(const char *text, uint32_t n)
 }
 
 /* The text of a step; one that names a location is replaced by its name. */
-static const char *step(const char *text, const struct mw_snapshot *s)
+static const char *step_text(const char *text, const struct mw_snapshot *s)
 {
 	uint32_t id;
 
@@ -302,7 +302,7 @@ static bool read_answer(const struct mw_findings *f, const struct mw_snapshot *s
 	for (uint32_t i = 0; i < f->n; i++)
 		for (uint32_t k = 0, o = f->rows[i].path; k < f->rows[i].n_path; k++) {
 			if (f->text[o] == MW_FOUND_ID)
-				locations += strlen(step(f->text + o, s)) + 1;
+				locations += strlen(step_text(f->text + o, s)) + 1;
 			o += (uint32_t)path_bytes(f->text + o, 1);
 		}
 	h->rows = malloc(f->n * sizeof(*h->rows) + steps * sizeof(*path) + f->text_n + locations + 1);
@@ -322,7 +322,7 @@ static bool read_answer(const struct mw_findings *f, const struct mw_snapshot *s
 		for (uint32_t k = 0; k < r->n_path; k++, p += strlen(p) + 1) {
 			*path = p;
 			if (*p == MW_FOUND_ID) {
-				*path = strcpy(text + at, step(p, s));
+				*path = strcpy(text + at, step_text(p, s));
 				at += strlen(*path) + 1;
 			}
 			path++;
@@ -401,7 +401,7 @@ enum mw_holders_is mw_holders_end(struct mw_holders_child *c, const struct mw_ap
 				  const uint32_t *stop, struct mw_holders *h, char err[MW_HOLDERS_ERROR])
 {
 	int status = 0;
-	enum mw_holders_is is = wait_for(c, stop, &status, err);
+	enum mw_holders_is is = await_child_end(c, stop, &status, err);
 
 	*h = (struct mw_holders){ 0 };
 	if (is != MW_HOLDERS_OK)

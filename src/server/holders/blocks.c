@@ -19,7 +19,7 @@ struct copy {
 	uint32_t room;
 };
 
-static void count(const struct mw_live *l, void *ctx)
+static void count_block(const struct mw_live *l, void *ctx)
 {
 	(void)l;
 	((struct copy *)ctx)->room++;
@@ -39,7 +39,7 @@ static bool readable(const struct mw_walk *w, uintptr_t start, uint64_t size)
 	return false;
 }
 
-static void copy(const struct mw_live *l, void *ctx)
+static void copy_block(const struct mw_live *l, void *ctx)
 {
 	struct copy *c = ctx;
 	struct mw_walk *w = c->w;
@@ -87,10 +87,10 @@ void mw_copy_blocks(struct mw_walk *w)
 	struct copy c = { w, 0 };
 	size_t bytes, room;
 
-	w->api->each_live(count, &c);
+	w->api->each_live(count_block, &c);
 	bytes = ((size_t)c.room + w->n_sampled) * sizeof(*w->blocks) + 1;
 	w->blocks = mw_child_map(w, bytes);
-	w->api->each_live(copy, &c);
+	w->api->each_live(copy_block, &c);
 	sort(w, bytes);
 	room = (size_t)w->n_blocks + w->n_sampled + 1;
 	w->from = mw_child_map(w, room * sizeof(*w->from));

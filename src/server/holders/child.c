@@ -12,7 +12,7 @@
 /* On a busy machine an answer that somebody waits for may not starve: at 10 it took a minute. */
 enum { MAPPINGS = 65536, NICE_ASKED = 5, NICE_PROOF = 10 };
 
-static _Noreturn void end(struct mw_walk *w, uint32_t state)
+static _Noreturn void end_child(struct mw_walk *w, uint32_t state)
 {
 	__atomic_store_n(&w->found->state, state, __ATOMIC_RELEASE);
 	for (;;)
@@ -24,7 +24,7 @@ void *mw_child_map(struct mw_walk *w, size_t bytes)
 	void *p = mw_sys_map(bytes, MAP_PRIVATE);
 
 	if (!p)
-		end(w, MW_FOUND_NO_MEMORY);
+		end_child(w, MW_FOUND_NO_MEMORY);
 	return p;
 }
 
@@ -69,5 +69,5 @@ _Noreturn void mw_child_run(struct mw_walk *w)
 	mw_add_sampled(w);
 	mw_group(w);
 	w->found->ns = mw_now_ns() - began;
-	end(w, MW_FOUND_ALL);
+	end_child(w, MW_FOUND_ALL);
 }

@@ -64,7 +64,7 @@ static bool is_object(const struct mw_walk *w, uint32_t i)
 }
 
 /* Blocks, or objects that a sample stands for. */
-static uint64_t number_of(const struct mw_walk *w, uint32_t i)
+static uint64_t blocks_or_objects(const struct mw_walk *w, uint32_t i)
 {
 	return is_object(w, i) ? w->sampled[w->of[i - w->n_found]].n : 1;
 }
@@ -98,7 +98,7 @@ static void add_path(const struct mw_walk *w, struct groups *paths, const struct
 	if (!p->blocks)
 		holder->paths++;
 	p->holder = (uint32_t)(holder - holders->v);
-	p->blocks += number_of(w, i);
+	p->blocks += blocks_or_objects(w, i);
 	best = holder->best ? &paths->v[holder->best - 1] : NULL;
 	if (!best || p->blocks > best->blocks)
 		holder->best = (uint32_t)(p - paths->v) + 1;
@@ -256,7 +256,7 @@ void mw_group(struct mw_walk *w)
 			add_to_suspect(w, i);
 		if (!h)
 			continue;
-		h->blocks += number_of(w, i);
+		h->blocks += blocks_or_objects(w, i);
 		h->bytes += w->blocks[i].size;
 		if (w->wanted)
 			add_path(w, &paths, &holders, h, i, key);

@@ -141,7 +141,7 @@ static void reached_by_chance(const char *category, mw_ruby_value v, void *ctx)
  * All that the objects from number `from` of the queue on lead to. A part's references count as the
  * object's own: a part is on no path but its own.
  */
-static void follow(struct mw_walk *w, uint32_t from)
+static void follow_objects(struct mw_walk *w, uint32_t from)
 {
 	for (uint32_t i = from; i < w->n_reached; i++) {
 		uint32_t number = (uint32_t)mw_object_number(w, w->queue[i]);
@@ -164,8 +164,8 @@ void mw_reach_objects(struct mw_walk *w)
 	w->parent = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->parent) + 1);
 	w->queue = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->queue) + 1);
 	mw_walk_ruby.rb_objspace_reachable_objects_from_root(reached_root, w);
-	follow(w, 0);
+	follow_objects(w, 0);
 	first = w->n_reached;
 	mw_walk_ruby.rb_objspace_reachable_objects_from_root(reached_by_chance, w);
-	follow(w, first);
+	follow_objects(w, first);
 }

@@ -37,7 +37,7 @@ static bool move(uint32_t from, uint32_t to)
 }
 
 /* In a Ruby thread, with the GVL. */
-static void run(void *unused)
+static void run_holders_job(void *unused)
 {
 	(void)unused;
 	if (__atomic_load_n(&job.asker, __ATOMIC_ACQUIRE) != mw_sys_getpid() || !move(WANTED, TAKEN))
@@ -47,10 +47,10 @@ static void run(void *unused)
 	mw_sys_futex_wake(&job.state);
 }
 
-/* Has Ruby call run(); false: it can't. */
+/* Has Ruby call run_holders_job(); false: it can't. */
 static bool trigger(void)
 {
-	return job.api->ask_ruby && job.api->ask_ruby(run);
+	return job.api->ask_ruby && job.api->ask_ruby(run_holders_job);
 }
 
 /* Does Ruby run? Any other answer has the reason in err. */
@@ -69,26 +69,27 @@ static enum mw_holders_is look_for_ruby(const struct mw_api *api, char err[MW_HO
 
 static struct mw_object ruby; /* where its code is; written before the handler is set */
 
-static void wake(int signal)
+static void wake_on_signal(int signal)
 {
 	(void)signal;
 	(void)mw_ruby_wake(ruby.start, ruby.end);
 }
 
 /*
- * Sets wake() as the handler of `signal`, which the kernel ignores without one. It stays: to take it away
+ * Sets wake_on_signal() as the handler of `signal`, which the kernel ignores without one. It stays: to take it away
  * could take away one that the app sets meanwhile. False: the app has one.
  */
 static bool handle(int signal)
 {
-	const struct sigaction to = { .sa_handler = wake, .sa_flags = SA_RESTART | SA_ONSTACK };
+	const struct sigaction to = { .sa_handler = wake_on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
 	struct sigaction was;
 
-	if (sigaction(signal, NULL, &was) != 0 || (was.sa_handler != SIG_DFL && was.sa_handler != wake))
+	if (sigaction(signal, NULL, &was) != 0 ||
+	    (was.sa_handler != SIG_DFL && was.sa_handler != wake_on_signal))
 		return false;
 	if (sigaction(signal, &to, &was) != 0)
 		return false;
-	if (was.sa_handler == SIG_DFL || was.sa_handler == wake)
+	if (was.sa_handler == SIG_DFL || was.sa_handler == wake_on_signal)
 		return true;
 	(void)sigaction(signal, &was, NULL); /* set meanwhile */
 	return false;
@@ -143,7 +144,8 @@ static bool wait_for_job(void)
 	return true;
 }
 
-static enum mw_holders_is ask(const struct mw_api *api, struct mw_holders *h, char err[MW_HOLDERS_ERROR])
+static enum mw_holders_is ask_by_job(const struct mw_api *api, struct mw_holders *h,
+				     char err[MW_HOLDERS_ERROR])
 {
 	static const uint32_t at_once = 1;
 	enum mw_holders_is is;
@@ -187,7 +189,7 @@ enum mw_holders_is mw_holders_ask(const struct mw_api *api, const struct mw_hold
 				       "holders: another search is under way: try again later");
 	job.api = api;
 	job.question = q;
-	is = ask(api, h, err);
+	is = ask_by_job(api, h, err);
 	__atomic_store_n(&job.state, IDLE, __ATOMIC_RELEASE);
 	__atomic_store_n(&job.asker, 0, __ATOMIC_RELEASE);
 	return is;

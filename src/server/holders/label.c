@@ -101,7 +101,7 @@ static void module_label(mw_ruby_value m, char to[MW_LABEL])
 }
 
 /* The class that users see; 0: none, as Ruby's own objects have. */
-static mw_ruby_value class_of(uintptr_t v)
+static mw_ruby_value shown_class_of(uintptr_t v)
 {
 	mw_ruby_value c = mw_ruby_class(v);
 
@@ -115,7 +115,7 @@ uintptr_t mw_holder_key(uintptr_t v)
 
 	if (type == MW_T_IMEMO)
 		return type | (uintptr_t)mw_ruby_imemo(v) << 8;
-	c = type == MW_T_ICLASS ? 0 : class_of(v);
+	c = type == MW_T_ICLASS ? 0 : shown_class_of(v);
 	if (!c && type == MW_T_DATA && rb->rb_objspace_data_type_name)
 		return (uintptr_t)rb->rb_objspace_data_type_name(v);
 	return c ? c : type;
@@ -143,7 +143,7 @@ void mw_holder_label(uintptr_t v, char to[MW_LABEL])
 
 	if (mw_ruby_type(v) == MW_T_IMEMO)
 		internal(v, to);
-	else if (mw_ruby_type(v) != MW_T_ICLASS && (c = class_of(v)))
+	else if (mw_ruby_type(v) != MW_T_ICLASS && (c = shown_class_of(v)))
 		module_label(c, to);
 	else
 		hidden(v, to);

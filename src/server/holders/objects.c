@@ -21,7 +21,7 @@ static uint32_t holder_of(const struct mw_walk *w, uint32_t number)
 	return number;
 }
 
-static void add(struct mw_walk *w, uint32_t sample, uint32_t number)
+static void add_object(struct mw_walk *w, uint32_t sample, uint32_t number)
 {
 	const struct mw_holders_object *o = &w->sampled[sample];
 	uint32_t i = w->n_blocks++;
@@ -43,6 +43,6 @@ void mw_add_sampled(struct mw_walk *w)
 		int64_t number = mw_object_number(w, o->addr);
 
 		if (number >= 0 && o->id < MW_ID_END && w->wanted[o->id])
-			add(w, i, (uint32_t)number);
+			add_object(w, i, (uint32_t)number);
 	}
 }

@@ -125,7 +125,7 @@ static void flush(struct path *p)
 	p->times = 0;
 }
 
-static void step(struct path *p, const char *text)
+static void add_step(struct path *p, const char *text)
 {
 	if (p->times && !strcmp(p->last, text)) {
 		p->times++;
@@ -151,14 +151,14 @@ static void ruby_path(const struct mw_walk *w, struct path *p, uint32_t leaf)
 			far[n % HALF] = at - 1;
 		n++;
 	}
-	step(p, w->roots[at - (uint32_t)MW_ROOT]);
+	add_step(p, w->roots[at - (uint32_t)MW_ROOT]);
 	for (uint32_t k = n; k--;) {
 		uint32_t number = k < HALF ? near[k] : far[k % HALF];
 		uintptr_t object = mw_object_at(w, number);
 
 		if (k >= HALF && k + HALF < n) { /* far[] has others by now */
 			snprintf(text, sizeof(text), "(%u more)", n - 2 * HALF);
-			step(p, text);
+			add_step(p, text);
 			k = HALF;
 			continue;
 		}
@@ -169,7 +169,7 @@ static void ruby_path(const struct mw_walk *w, struct path *p, uint32_t leaf)
 
 			mw_edge_label(parent_of(w, number), object, mw_object_at(w, next), text + len);
 		}
-		step(p, text);
+		add_step(p, text);
 	}
 }
 
@@ -181,10 +181,10 @@ static void native_path(const struct mw_walk *w, struct path *p, uint32_t i)
 
 	for (; w->via[i] == MW_VIA_BLOCK; i = w->from[i])
 		ids[n++ % MOST] = w->blocks[w->from[i]].id;
-	step(p, w->areas->v[w->from[i]].name);
+	add_step(p, w->areas->v[w->from[i]].name);
 	for (uint32_t k = n; k-- && n - k <= MOST;) {
 		snprintf(text, sizeof(text), "%c%u", MW_FOUND_ID, ids[k % MOST]);
-		step(p, text);
+		add_step(p, text);
 	}
 }
 

@@ -37,7 +37,7 @@ static void found(struct scan *s, uint32_t i, enum mw_shape shape)
 }
 
 /* A block that was data to the one who led to it may be anything to another one, who leads to it, too. */
-static void look_at(struct scan *s, uintptr_t word)
+static void look_at_word(struct scan *s, uintptr_t word)
 {
 	struct mw_walk *w = s->w;
 	int64_t i = mw_ranges_find(&w->blocks_at, word);
@@ -57,13 +57,13 @@ static void look_at(struct scan *s, uintptr_t word)
 static void look_at_as(struct scan *s, uintptr_t word, enum mw_shape shape)
 {
 	s->shape = shape;
-	look_at(s, word);
+	look_at_word(s, word);
 }
 
 static void look_in(struct scan *s, uintptr_t from, uintptr_t to)
 {
 	for (; from + sizeof(uintptr_t) <= to; from += sizeof(uintptr_t))
-		look_at(s, *(const uintptr_t *)from);
+		look_at_word(s, *(const uintptr_t *)from);
 }
 
 struct part {
@@ -100,7 +100,7 @@ static void look_in_packed(struct scan *s, uintptr_t from, uintptr_t to)
 		uintptr_t word;
 
 		memcpy(&word, (const void *)from, sizeof(word));
-		look_at(s, word);
+		look_at_word(s, word);
 	}
 }
 
@@ -118,7 +118,7 @@ static bool look_at_own(struct scan *s, uintptr_t key, uintptr_t value)
 	s->via = MW_VIA_OBJECT;
 	s->by = MW_HELD_RUBY;
 	s->from = (uint32_t)number;
-	look_at(s, value);
+	look_at_word(s, value);
 	s->via = was.via;
 	s->by = was.by;
 	s->from = was.from;
@@ -169,7 +169,7 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 }
 
 /* Follows the blocks found since the last call, and those to which they lead. */
-static void follow(struct scan *s)
+static void follow_blocks(struct scan *s)
 {
 	s->via = MW_VIA_BLOCK;
 	while (s->done < s->n) {
@@ -196,7 +196,7 @@ static void scan_object(struct scan *s, uintptr_t object, uint32_t number, size_
 	s->from = number;
 	s->shape = slot.shape;
 	for (unsigned i = 0; i < slot.n; i++)
-		look_at(s, slot.to[i]);
+		look_at_word(s, slot.to[i]);
 	if (!slot.known)
 		look_in(s, object + HEAD, object + size);
 }
@@ -227,7 +227,7 @@ static void scan_reached(struct scan *s)
 	s->by = MW_HELD_RUBY;
 	scan_queue(s, true);
 	scan_queue(s, false);
-	follow(s);
+	follow_blocks(s);
 }
 
 struct pages {
@@ -308,7 +308,7 @@ static void scan_areas(struct scan *s)
 				look_in_memory(s, from, to);
 		}
 	}
-	follow(s);
+	follow_blocks(s);
 }
 
 static void scan_others(struct scan *s, bool known)
@@ -331,7 +331,7 @@ static void scan_garbage(struct scan *s)
 	s->by = MW_HELD_GARBAGE;
 	scan_others(s, true);
 	scan_others(s, false);
-	follow(s);
+	follow_blocks(s);
 }
 
 void mw_scan(struct mw_walk *w)

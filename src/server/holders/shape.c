@@ -108,7 +108,7 @@ static struct mw_slot leads_to(enum mw_shape shape, uintptr_t to)
 	return (struct mw_slot){ true, shape, 1, { to } };
 }
 
-static struct mw_slot nothing(void)
+static struct mw_slot leads_nowhere(void)
 {
 	return (struct mw_slot){ .known = true };
 }
@@ -127,7 +127,7 @@ static struct mw_slot string(uintptr_t object, size_t size)
 	if (!mw_ruby_class(object))
 		return anything(MW_SHAPE_WORDS);
 	p = (uintptr_t)mw_walk_ruby.rb_string_value_ptr(&v);
-	return p - object < size ? nothing() : leads_to(MW_SHAPE_DATA, p);
+	return p - object < size ? leads_nowhere() : leads_to(MW_SHAPE_DATA, p);
 }
 
 /* Do n elements at `at` lie in a block? `at` may be inside: an array may share another one's. */
@@ -143,7 +143,7 @@ static struct mw_slot array(const struct mw_walk *w, uintptr_t object)
 	const struct array *a = (const struct array *)object;
 
 	if (a->flags & ARRAY_EMBEDDED)
-		return nothing();
+		return leads_nowhere();
 	return has_room(w, a->elements, a->n) ? leads_to(MW_SHAPE_DATA, a->elements) :
 						anything(MW_SHAPE_WORDS);
 }
@@ -187,7 +187,7 @@ struct mw_slot mw_shape_of_slot(const struct mw_walk *w, uintptr_t object, size_
 	case MW_T_FILE:
 		return anything(MW_SHAPE_PACKED);
 	case MW_T_FLOAT:
-		return nothing();
+		return leads_nowhere();
 	case MW_T_BIGNUM:
 		return anything(MW_SHAPE_DATA);
 	default:
