@@ -8,7 +8,7 @@ static pthread_key_t key;
 static bool made;
 
 /* At load: no thread can need it yet, and no child be forked half way through. */
-__attribute__((constructor)) static void make(void)
+__attribute__((constructor)) static void make_context_key(void)
 {
 	made = !pthread_key_create(&key, NULL);
 }

@@ -37,7 +37,7 @@ const char *mw_form_name(enum mw_form f)
 	return forms[f].name;
 }
 
-static bool is(const char *s, size_t n, const char *word)
+static bool text_is(const char *s, size_t n, const char *word)
 {
 	return strlen(word) == n && !memcmp(s, word, n);
 }
@@ -45,7 +45,7 @@ static bool is(const char *s, size_t n, const char *word)
 bool mw_form_find(const char *name, size_t n, enum mw_form *form)
 {
 	for (size_t i = 0; i < FORMS_N; i++) {
-		if (is(name, n, forms[i].name)) {
+		if (text_is(name, n, forms[i].name)) {
 			*form = (enum mw_form)i;
 			return true;
 		}
@@ -145,7 +145,7 @@ void mw_percent_encode(struct mw_buf *b, const char *s, size_t n)
 static int param_of(const char *name, size_t n)
 {
 	for (int i = 0; i < MW_PARAMS_N; i++)
-		if (is(name, n, param_names[i]))
+		if (text_is(name, n, param_names[i]))
 			return i;
 	return -1;
 }
@@ -207,7 +207,7 @@ bool mw_params_each(const char *query, const char *name,
 
 		end = s + strcspn(s, "&");
 		eq = memchr(s, '=', (size_t)(end - s));
-		if (!eq || !is(s, (size_t)(eq - s), name))
+		if (!eq || !text_is(s, (size_t)(eq - s), name))
 			continue;
 		value_n = mw_percent_decode(eq + 1, (size_t)(end - eq - 1), eq + 1, true);
 		ok = value_n >= 0;
@@ -284,7 +284,7 @@ static int take_order(const struct mw_params *p, struct mw_query *q, struct mw_b
 
 	if (!given(p, MW_PARAM_ORDER))
 		return 0;
-	q->order = is(s, n, "asc") ? 1 : is(s, n, "desc") ? -1 : 0;
+	q->order = text_is(s, n, "asc") ? 1 : text_is(s, n, "desc") ? -1 : 0;
 	return q->order ? 0 : bad(p, MW_PARAM_ORDER, "asc or desc", why);
 }
 
@@ -305,7 +305,7 @@ static int take_group(const struct mw_params *p, struct mw_query *q, struct mw_b
 	if (!given(p, MW_PARAM_GROUP))
 		return 0;
 	for (int g = MW_GROUP_LINE; g <= MW_GROUP_KIND; g++) {
-		if (!is(s, n, group_names[g]))
+		if (!text_is(s, n, group_names[g]))
 			continue;
 		q->group = (enum mw_group)g;
 		return 0;
@@ -384,7 +384,7 @@ static int take_range(const struct mw_params *p, double now, struct mw_span *spa
 		return 400;
 	}
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
-		if (!is(p->v[MW_PARAM_RANGE].s, p->v[MW_PARAM_RANGE].n, ranges[i].name))
+		if (!text_is(p->v[MW_PARAM_RANGE].s, p->v[MW_PARAM_RANGE].n, ranges[i].name))
 			continue;
 		span->from = now > ranges[i].seconds ? now - ranges[i].seconds : 0;
 		span->to = now;
@@ -425,8 +425,8 @@ int mw_params_since(const struct mw_params *p, bool *mark, struct mw_buf *why)
 	const char *s = p->v[MW_PARAM_SINCE].s;
 	size_t n = p->v[MW_PARAM_SINCE].n;
 
-	*mark = given(p, MW_PARAM_SINCE) && is(s, n, "mark");
-	if (!given(p, MW_PARAM_SINCE) || *mark || is(s, n, "reset"))
+	*mark = given(p, MW_PARAM_SINCE) && text_is(s, n, "mark");
+	if (!given(p, MW_PARAM_SINCE) || *mark || text_is(s, n, "reset"))
 		return 0;
 	return bad(p, MW_PARAM_SINCE, "reset or mark", why);
 }
@@ -465,7 +465,7 @@ int mw_params_name(const struct mw_params *p, size_t max, struct mw_buf *why)
 		mw_buf_fmt(why,
 			   "name: a line of 1 to %zu bytes of UTF-8, without a space at its ends, expected, as in /mark?name=deploy-17",
 			   max);
-	else if (is(s, n, "now") || is(s, n, "start") || is(s, n, "peak"))
+	else if (text_is(s, n, "now") || text_is(s, n, "start") || text_is(s, n, "peak"))
 		mw_buf_str(why, "name: start, peak and now are moments of their own: choose another name");
 	else if (strspn(s, "0123456789.") == n)
 		mw_buf_str(why, "name: a number is a time, seconds of uptime: choose another name");
