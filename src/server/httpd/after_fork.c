@@ -45,7 +45,7 @@ static void close_if_ours(int fd)
 		close(fd);
 }
 
-static int number(const char *s)
+static int descriptor_number(const char *s)
 {
 	int n = 0;
 
@@ -70,7 +70,7 @@ static void search_numbers(void)
 }
 
 /* Closes every socket that is bound to one of our addresses, and the token's file. */
-static void search(void)
+static void search_descriptors(void)
 {
 	_Alignas(8) char buf[2048];
 	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -84,7 +84,7 @@ static void search(void)
 		for (long at = 0; at < n;) {
 			const struct dirent_head *d = (const void *)(buf + at);
 
-			close_if_ours(number(buf + at + offsetof(struct dirent_head, name)));
+			close_if_ours(descriptor_number(buf + at + offsetof(struct dirent_head, name)));
 			at += d->len;
 		}
 	}
@@ -97,7 +97,7 @@ static void close_inherited(uint32_t moves)
 	bool daemon = mw_daemon_ours(), loop = mw_loop_ours();
 
 	if (moves & 1 || atomic_load(&mw_server.moves) != moves)
-		search();
+		search_descriptors();
 	mw_connections_inherited(close_if_ours);
 	mw_linger_inherited(close_if_ours);
 	mw_listeners_inherited(close_if_ours);

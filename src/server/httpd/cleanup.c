@@ -77,7 +77,7 @@ static void cleanup_one(const struct mw_family *f)
 	free(m);
 }
 
-static void *run(void *unused)
+static void *run_cleanup(void *unused)
 {
 	(void)unused;
 	cleanup.known_n = 0;
@@ -98,11 +98,11 @@ static void set_where(const char *path, const char *dir)
 	strcpy(cleanup.where[1].dir, dir);
 }
 
-static void begin(const char *path, const char *dir)
+static void begin_cleanup(const char *path, const char *dir)
 {
 	set_where(path, dir);
 	atomic_store(&cleanup.busy, true);
-	if (mw_server.api->thread_start(run, NULL, STACK)) {
+	if (mw_server.api->thread_start(run_cleanup, NULL, STACK)) {
 		cleanup.last = cleanup.full = 0; /* retried at the next look */
 		atomic_store(&cleanup.busy, false);
 	}
@@ -168,7 +168,7 @@ void mw_cleanup_look(const char *path, const char *dir, uint64_t now)
 	}
 	cleanup.last = now;
 	cleanup.names = false;
-	begin(path, dir);
+	begin_cleanup(path, dir);
 }
 
 void mw_cleanup_now(const char *path, const char *dir)

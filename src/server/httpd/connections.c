@@ -97,9 +97,9 @@ void mw_conn_phase(struct mw_conn *c, enum mw_conn_phase phase, uint64_t now)
 
 /*
  * libmicrohttpd 0.9.75 takes a short read for the last one until epoll reports more. So it misses
- * an end of stream that came with data. drop() leaves it nothing to read but the end.
+ * an end of stream that came with data. drop_connection() leaves it nothing to read but the end.
  */
-static void drop(struct mw_conn *c)
+static void drop_connection(struct mw_conn *c)
 {
 	char waste[1024];
 	int tries = 0;
@@ -129,7 +129,7 @@ void mw_connections_drop_slow(const struct mw_conn *but, uint64_t now)
 	struct mw_conn *c = oldest(MW_CONN_ANSWERING, but);
 
 	if (c && now - c->since >= MW_SLOW_MS)
-		drop(c);
+		drop_connection(c);
 }
 
 static struct mw_conn *least_useful(uint64_t now)
@@ -151,7 +151,7 @@ static struct mw_conn *slot(uint64_t now)
 		c = least_useful(now);
 		if (!c)
 			break;
-		drop(c);
+		drop_connection(c);
 		mw_daemon_run(); /* sees the end of the dropped stream and closes it */
 		c = mw_conn_of(-1);
 	}
@@ -159,7 +159,7 @@ static struct mw_conn *slot(uint64_t now)
 }
 
 /* There is no libmicrohttpd: the client learns why, and so does the log, once. */
-static void refuse(int fd, const char *why)
+static void refuse_client(int fd, const char *why)
 {
 	static bool told;
 	char text[MW_ERROR_MAX + 256];
@@ -176,7 +176,7 @@ static void refuse(int fd, const char *why)
 	close(fd);
 }
 
-static void take(struct mw_listener *l, int fd, uint64_t now)
+static void take_client(struct mw_listener *l, int fd, uint64_t now)
 {
 	struct mw_conn *c = slot(now);
 
@@ -206,9 +206,9 @@ void mw_connections_accept(struct mw_listener *l, uint64_t now)
 		e = errno;
 		if (fd >= 0) {
 			if (serves)
-				take(l, mw_fd_high(fd), now);
+				take_client(l, mw_fd_high(fd), now);
 			else
-				refuse(fd, err);
+				refuse_client(fd, err);
 		} else if (e == EMFILE || e == ENFILE || e == ENOBUFS || e == ENOMEM) {
 			mw_listener_pause(l, now);
 		}
@@ -237,7 +237,7 @@ int mw_connections_expire(uint64_t now)
 		    (c->phase == MW_CONN_WATCHING && (mw_live_waits(c) || mw_relay_waits(c))))
 			continue;
 		if (now >= end)
-			drop(c);
+			drop_connection(c);
 		else
 			next = mw_sooner(next, end - now);
 	}

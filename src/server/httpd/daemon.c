@@ -72,7 +72,7 @@ static int load_library(char err[MW_ERROR_MAX])
 	return mw_mhd ? 0 : -1;
 }
 
-static int start(char err[MW_ERROR_MAX])
+static int start_mhd(char err[MW_ERROR_MAX])
 {
 	const union MHD_DaemonInfo *info;
 
@@ -99,7 +99,7 @@ int mw_daemon_begin(char err[MW_ERROR_MAX])
 	if (mhd)
 		return 0;
 	mw_moves_begin();
-	ret = load_library(err) || start(err) ? -1 : 0;
+	ret = load_library(err) || start_mhd(err) ? -1 : 0;
 	if (ret && mhd) {
 		mw_daemon_stop();
 		mw_daemon_forget();

@@ -119,7 +119,8 @@ static bool printable(const char *s, size_t n)
 	return true;
 }
 
-static const char *look_at(struct walk *w, const char *name, size_t n, const char *value, size_t value_n)
+static const char *look_at_header(struct walk *w, const char *name, size_t n, const char *value,
+				  size_t value_n)
 {
 	if (w->at && !follows(w, name, n, value, value_n))
 		return "a header has a NUL byte in it, or a header line does not end with CRLF";
@@ -147,7 +148,7 @@ static enum MHD_Result each(void *ctx, enum MHD_ValueKind kind, const char *name
 	struct walk *w = ctx;
 
 	(void)kind;
-	w->why = look_at(w, name, n, value ? value : "", value ? value_n : 0);
+	w->why = look_at_header(w, name, n, value ? value : "", value ? value_n : 0);
 	return w->why ? MHD_NO : MHD_YES;
 }
 

@@ -76,7 +76,7 @@ static void close_all(bool intact)
 	mw_moves_end();
 }
 
-/* from start(); NULL after its call */
+/* from start_server(); NULL after its call */
 static void (*tell_opened)(void);
 
 static void opened(void)
@@ -175,7 +175,7 @@ static void prepare(const struct mw_api *api)
 	mw_reports_start(api);
 }
 
-static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR_MAX])
+static int start_server(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR_MAX])
 {
 	int was = atomic_load(&mw_server.state);
 
@@ -253,7 +253,7 @@ static bool parked(void)
 
 const struct mw_httpd_api mwrap_httpd = {
 	.version = MW_HTTPD_VERSION,
-	.start = start,
+	.start = start_server,
 	.wake = mw_loop_wake,
 	.stop = stop,
 	.wait_stopped = wait_stopped,

@@ -46,7 +46,7 @@ static struct mw_linger lingers[MW_LINGERS_MAX];
 _Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a slot for each");
 
 /* Within mw_moves_begin(). The application may have put its own file in our place. */
-static void end(struct mw_linger *l)
+static void end_linger(struct mw_linger *l)
 {
 	if (mw_listeners_own(l->fd))
 		close(l->fd);
@@ -56,7 +56,7 @@ static void end(struct mw_linger *l)
 static void end_now(struct mw_linger *l)
 {
 	mw_moves_begin();
-	end(l);
+	end_linger(l);
 	mw_moves_end();
 }
 
@@ -72,7 +72,7 @@ static struct mw_linger *free_slot(void)
 		if (l->until < oldest->until)
 			oldest = l;
 	}
-	end(oldest);
+	end_linger(oldest);
 	return oldest;
 }
 
@@ -100,7 +100,7 @@ void mw_linger(const struct mw_conn *c, uint64_t now)
 		return; /* no descriptor is left: the kernel resets the connection */
 	shutdown(l->fd, SHUT_WR);
 	if (mw_loop_add(l->fd, EPOLLIN, l))
-		end(l);
+		end_linger(l);
 }
 
 static void discard(struct mw_linger *l, uint64_t now)
@@ -149,7 +149,7 @@ void mw_linger_close(void)
 {
 	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
 		if (lingers[i].fd >= 0)
-			end(&lingers[i]);
+			end_linger(&lingers[i]);
 }
 
 void mw_linger_reset(void)

@@ -312,7 +312,7 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 }
 
 /* Logs a failure, unless an ancestor has: then the whole family has it, and it is known. */
-static void tell(const char *err)
+static void tell_failure(const char *err)
 {
 	if (!mw_ancestor_served())
 		mw_log("%s", err);
@@ -337,7 +337,7 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 		if (!given[i] || (rundir && (mw_takeover_path()[0] || mw_token_wrong())))
 			continue;
 		if (pending)
-			tell(err);
+			tell_failure(err);
 		l = mw_listeners_slot(); /* never NULL: there is one for each opener */
 		ret = openers[i](l, o, err);
 		pending = ret < 0;
@@ -348,7 +348,7 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 		asked += ret >= 0 && !rundir; /* also if a relative has the port */
 	}
 	if (pending && asked)
-		tell(err);
+		tell_failure(err);
 	if (!pending && !asked)
 		snprintf(err, MW_ERROR_MAX, "MWRAP: no address: add socket, socket_dir or listen");
 	if (!asked && mw_ancestor_served())
@@ -357,7 +357,7 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 }
 
 /* Opens and watches a listener whose path is locked; on failure releases the lock. */
-static struct mw_listener *go_on(struct mw_listener *l, enum mw_socket_locked got)
+static struct mw_listener *open_and_watch(struct mw_listener *l, enum mw_socket_locked got)
 {
 	char err[MW_ERROR_MAX];
 
@@ -384,7 +384,7 @@ struct mw_listener *mw_listen_take(const char *path)
 	if (!l)
 		return NULL;
 	mw_moves_begin();
-	l = mw_opening_begin() ? go_on(l, mw_socket_lock_take(&l->socket_lock, path, err)) : NULL;
+	l = mw_opening_begin() ? open_and_watch(l, mw_socket_lock_take(&l->socket_lock, path, err)) : NULL;
 	mw_opening_end();
 	mw_moves_end();
 	return l;
@@ -398,7 +398,7 @@ struct mw_listener *mw_listen_beside(const char *path)
 	if (!l)
 		return NULL;
 	mw_moves_begin();
-	l = mw_opening_begin() ? go_on(l, lock_beside(l, path, err)) : NULL;
+	l = mw_opening_begin() ? open_and_watch(l, lock_beside(l, path, err)) : NULL;
 	mw_opening_end();
 	mw_moves_end();
 	return l;

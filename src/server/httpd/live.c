@@ -35,7 +35,7 @@ static uint32_t seen; /* ticks of the stream; MwrapRack's watchers make some, to
 
 /* --- one watcher ------------------------------------------------------------------- */
 
-static void resume(struct seat *s)
+static void resume_seat(struct seat *s)
 {
 	if (!s->mc || !s->suspended)
 		return;
@@ -43,16 +43,16 @@ static void resume(struct seat *s)
 	mw_mhd->resume_connection(s->mc);
 }
 
-static void end(struct seat *s)
+static void end_seat(struct seat *s)
 {
 	if (!s->mc)
 		return;
 	mw_watcher_end(&mw_own_site()->stream, &s->w);
-	resume(s);
+	resume_seat(s);
 }
 
 /* Copies or compresses some of the bytes; 0: zlib holds all that it took. */
-static size_t take(struct seat *s, const char *p, size_t n, char *to, size_t max, uint64_t now)
+static size_t take_stream_bytes(struct seat *s, const char *p, size_t n, char *to, size_t max, uint64_t now)
 {
 	size_t wrote, took;
 
@@ -88,7 +88,7 @@ static ssize_t read_event(void *cls, uint64_t pos, char *to, size_t max)
 			mw_mhd->suspend_connection(s->mc);
 			return 0;
 		case MW_NEXT_BYTES:
-			n = take(s, p, n, to, max, now);
+			n = take_stream_bytes(s, p, n, to, max, now);
 			break;
 		}
 	}
@@ -151,7 +151,7 @@ void mw_live_hangup(struct mw_conn *c)
 		return;
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
 		if (seats[i].conn == c)
-			end(&seats[i]);
+			end_seat(&seats[i]);
 }
 
 bool mw_live_waits(const struct mw_conn *c)
@@ -172,7 +172,7 @@ void mw_live_run(uint64_t now)
 	seen = s->ticks;
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
 		if (seats[i].mc && (ticked || now >= mw_watcher_due(&seats[i].w)))
-			resume(&seats[i]);
+			resume_seat(&seats[i]);
 }
 
 int mw_live_due(uint64_t now)
@@ -190,7 +190,7 @@ int mw_live_due(uint64_t now)
 void mw_live_close(void)
 {
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
-		end(&seats[i]);
+		end_seat(&seats[i]);
 }
 
 void mw_live_reset(void)

@@ -201,7 +201,7 @@ static int sleep_ms(struct epoll_event *ev, int ms)
 	return n;
 }
 
-static enum mw_httpd_is run(void)
+static enum mw_httpd_is run_loop(void)
 {
 	struct epoll_event ev[EVENTS];
 
@@ -242,7 +242,7 @@ enum mw_httpd_is mw_loop_run(void)
 	enum mw_httpd_is ret;
 
 	mw_own_site_lend();
-	ret = run();
+	ret = run_loop();
 	mw_own_site_keep();
 	return ret;
 }

@@ -83,7 +83,7 @@ static struct mw_conn *conn_of(struct MHD_Connection *mc)
 	return info ? info->socket_context : NULL;
 }
 
-static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
+static void *begin_request(void *unused, const char *uri, struct MHD_Connection *mc)
 {
 	size_t n = uri ? strlen(uri) + 1 : 0;
 	struct request *r = n ? malloc(sizeof(*r) + n) : NULL;
@@ -104,7 +104,7 @@ static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
 	return r;
 }
 
-static const char *header(void *ctx, const char *name)
+static const char *mhd_header(void *ctx, const char *name)
 {
 	return mw_mhd->lookup_connection_value(ctx, MHD_HEADER_KIND, name);
 }
@@ -202,7 +202,7 @@ static enum MHD_Result no_room(struct MHD_Connection *mc)
 }
 
 /* Answers with a line of text, which is copied. Reads no more of this connection. */
-static enum MHD_Result refuse(struct MHD_Connection *mc, unsigned status, const char *why)
+static enum MHD_Result refuse_request(struct MHD_Connection *mc, unsigned status, const char *why)
 {
 	char line[256];
 	struct MHD_Response *r;
@@ -241,7 +241,7 @@ static enum MHD_Result cut_off(const struct mw_conn *c)
  */
 static void squeeze(struct mw_response *res, struct MHD_Connection *mc)
 {
-	const struct mw_request req = { .header = header, .ctx = mc };
+	const struct mw_request req = { .header = mhd_header, .ctx = mc };
 
 	if (res->gzip_file)
 		(void)mw_gzip_file(&res->body); /* without memory it goes out as it is: readers take both */
@@ -249,8 +249,8 @@ static void squeeze(struct mw_response *res, struct MHD_Connection *mc)
 		res->gzip = res->stream || mw_gzip_whole(&res->body);
 }
 
-static enum MHD_Result reply(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job,
-			     struct mw_response *res)
+static enum MHD_Result send_response(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job,
+				     struct mw_response *res)
 {
 	unsigned status = (unsigned)res->status;
 	bool stream = res->stream;
@@ -291,15 +291,15 @@ static enum mw_peer peer_of(const struct mw_conn *c)
 	return mw_server.api->options()->listen_far ? MW_PEER_FAR : MW_PEER_TCP;
 }
 
-static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, const char *method,
-			      struct request *request)
+static enum MHD_Result answer_request(struct MHD_Connection *mc, struct mw_conn *c, const char *method,
+				      struct request *request)
 {
 	char *uri = request->uri;
 	struct mw_request req = {
 		.method = method,
 		.path = uri,
 		.peer = peer_of(c),
-		.header = header,
+		.header = mhd_header,
 		.ctx = mc,
 		.site = mw_own_site(),
 		.access = mw_server.api->options()->token_file ? mw_token_access() : NULL,
@@ -320,7 +320,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 	}
 	status = form ? mw_form_to_query(&req, &request->query, &why) : 0;
 	if (status)
-		return refuse(mc, status, why);
+		return refuse_request(mc, status, why);
 	req.base = req.mount = mount_of(&req, mount, sizeof(mount));
 	if (req.peer == MW_PEER_UNIX)
 		req.no_post = req.header(req.ctx, MW_NO_POST);
@@ -335,12 +335,12 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 	if (wanted || mw_route_waits(&req)) {
 		/* tokens and sessions belong to this thread */
 		if (mw_route_refuses(mw_server.api, &req, &res))
-			return reply(mc, c, NULL, &res);
+			return send_response(mc, c, NULL, &res);
 		request->job = mw_relay_begin(mc, c, &req);
 		return request->job ? MHD_YES : busy(mc);
 	}
 	mw_route(mw_server.api, &req, &res);
-	return reply(mc, c, NULL, &res);
+	return send_response(mc, c, NULL, &res);
 }
 
 /* Called once resumed: the answer is there, or the server ends. */
@@ -348,7 +348,7 @@ static enum MHD_Result answer_relayed(struct MHD_Connection *mc, struct mw_conn 
 {
 	struct mw_response *res = mw_relay_response(job);
 
-	return res ? reply(mc, c, job, res) : MHD_NO;
+	return res ? send_response(mc, c, job, res) : MHD_NO;
 }
 
 static bool wants_body(const char *method, const char *uri)
@@ -377,7 +377,7 @@ static bool take_body(struct request *r, const char *data, size_t n)
 
 static const char *header_or_empty(struct MHD_Connection *mc, const char *name)
 {
-	const char *value = header(mc, name);
+	const char *value = mhd_header(mc, name);
 
 	return value ? value : "";
 }
@@ -393,9 +393,9 @@ static enum MHD_Result look_at_head(struct MHD_Connection *mc, struct request *r
 	r->seen = true;
 	r->last = !strcmp(version, "HTTP/1.0") || strcasestr(header_or_empty(mc, "Connection"), "close");
 	if (why)
-		return refuse(mc, MHD_HTTP_BAD_REQUEST, why);
+		return refuse_request(mc, MHD_HTTP_BAD_REQUEST, why);
 	if (length > BODY_MAX) /* also if the client waits for 100 Continue */
-		return refuse(mc, MHD_HTTP_CONTENT_TOO_LARGE, TOO_LARGE);
+		return refuse_request(mc, MHD_HTTP_CONTENT_TOO_LARGE, TOO_LARGE);
 	if (wants_body(method, r->uri)) {
 		r->body = calloc(1, MW_LOGIN_BODY_MAX + 1);
 		return r->body ? MHD_YES : MHD_NO;
@@ -432,7 +432,7 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 		mw_connections_drop_slow(c, now);
 		return busy(mc);
 	}
-	return answer(mc, c, method, r);
+	return answer_request(mc, c, method, r);
 }
 
 static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
@@ -477,7 +477,7 @@ static void connection(void *unused, struct MHD_Connection *mc, void **ctx,
 }
 
 /*
- * Targets are decoded from begin()'s copy. libmicrohttpd decodes its own copy, which is unused;
+ * Targets are decoded from begin_request()'s copy. libmicrohttpd decodes its own copy, which is unused;
  * from 1.0 on it would answer broken ones itself, in HTML.
  */
 static size_t leave_escaped(void *unused, struct MHD_Connection *mc, char *s)
@@ -506,7 +506,7 @@ struct MHD_Daemon *mw_serve_open(void)
 				MHD_OPTION_CONNECTION_LIMIT, mw_connections_max(),
 				MHD_OPTION_CONNECTION_TIMEOUT, (MW_REQUEST_MS + 999u) / 1000,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONN_MEMORY,
-				MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,
+				MHD_OPTION_URI_LOG_CALLBACK, begin_request, NULL,
 				MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
 				MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
 				MHD_OPTION_NOTIFY_CONNECTION, connection, NULL,

@@ -19,7 +19,7 @@ struct proof {
 
 static struct proof *proof; /* NULL: none is under way */
 
-static void let_go(struct proof *p)
+static void let_proof_go(struct proof *p)
 {
 	if (atomic_fetch_sub(&p->owners, 1) > 1)
 		return;
@@ -27,7 +27,7 @@ static void let_go(struct proof *p)
 	free(p);
 }
 
-static void *run(void *arg)
+static void *run_proof(void *arg)
 {
 	struct proof *p = arg;
 	const uint64_t one = 1;
@@ -38,11 +38,11 @@ static void *run(void *arg)
 	atomic_store(&p->answered, true);
 	if (p->wake >= 0 && write(p->wake, &one, sizeof(one)) < 0)
 		p->wake = -1; /* the counter is full: it wakes anyway */
-	let_go(p);
+	let_proof_go(p);
 	return NULL;
 }
 
-static void begin(struct mw_site *s)
+static void begin_proof(struct mw_site *s)
 {
 	struct mw_suspects q;
 	struct proof *p;
@@ -57,11 +57,11 @@ static void begin(struct mw_site *s)
 		return;
 	}
 	*p = (struct proof){ .owners = 2, .api = s->api, .wake = mw_loop_wake_fd(), .suspects = q };
-	if (s->api->thread_start(run, p, STACK)) {
+	if (s->api->thread_start(run_proof, p, STACK)) {
 		p->suspects.is = MW_HOLDERS_FAILED;
 		mw_site_proved(s, &p->suspects);
 		p->owners = 1;
-		let_go(p);
+		let_proof_go(p);
 		return;
 	}
 	proof = p;
@@ -71,7 +71,7 @@ void mw_prover_run(struct mw_site *s)
 {
 	s->proofs.able = true;
 	if (!proof) {
-		begin(s);
+		begin_proof(s);
 	} else if (atomic_load(&proof->answered)) {
 		mw_site_proved(s, &proof->suspects);
 		mw_prover_close();
@@ -81,7 +81,7 @@ void mw_prover_run(struct mw_site *s)
 void mw_prover_close(void)
 {
 	if (proof)
-		let_go(proof);
+		let_proof_go(proof);
 	proof = NULL;
 }
 

@@ -56,7 +56,7 @@ struct mw_job {
 static struct mw_job *jobs;
 static unsigned jobs_n;
 
-static void let_go(struct mw_job *j)
+static void let_relay_job_go(struct mw_job *j)
 {
 	if (atomic_fetch_sub(&j->owners, 1) > 1)
 		return;
@@ -69,7 +69,7 @@ static void let_go(struct mw_job *j)
 
 /* --- the thread ------------------------------------------------------------------------ */
 
-static void wake(const struct mw_job *j)
+static void wake_for_job(const struct mw_job *j)
 {
 	const uint64_t one = 1;
 
@@ -112,16 +112,16 @@ static void pass_on(struct mw_job *j, struct mw_ask *from)
 		n = mw_ask_more(from, piece, sizeof(piece), 1000);
 		if (n > 0) {
 			queue(j, piece, (size_t)n);
-			wake(j);
+			wake_for_job(j);
 		}
 	}
 	mw_mutex_lock(&j->lock, MW_RANK_RELAY);
 	j->ended = true;
 	mw_mutex_unlock(&j->lock, MW_RANK_RELAY);
-	wake(j);
+	wake_for_job(j);
 }
 
-static void *run(void *arg)
+static void *run_relay_job(void *arg)
 {
 	struct mw_job *j = arg;
 	struct mw_ask *relay;
@@ -134,19 +134,19 @@ static void *run(void *arg)
 		mw_family_answer(&j->family, j->api, &j->req, &j->res);
 	relay = j->res.relay;
 	atomic_store(&j->answered, true);
-	wake(j);
+	wake_for_job(j);
 	if (relay) {
 		pass_on(j, relay);
 		mw_ask_free(relay);
 		free(relay);
 	}
-	let_go(j);
+	let_relay_job_go(j);
 	return NULL;
 }
 
 /* --- the request's copy ------------------------------------------------------------------- */
 
-static const char *header(void *ctx, const char *name)
+static const char *copied_header(void *ctx, const char *name)
 {
 	const struct mw_job *j = ctx;
 	const char *s = j->text.p + j->headers_at, *end = j->text.p + j->text.n;
@@ -173,7 +173,7 @@ static enum MHD_Result copy_header(void *cls, enum MHD_ValueKind kind, const cha
 	return MHD_YES;
 }
 
-static size_t keep(struct mw_buf *b, const char *s)
+static size_t keep_string(struct mw_buf *b, const char *s)
 {
 	size_t at = b->n;
 
@@ -186,7 +186,7 @@ static const char *kept(const struct mw_job *j, const char *s, size_t at)
 	return s ? j->text.p + at : NULL;
 }
 
-static bool copy(struct mw_job *j, const struct mw_request *req)
+static bool copy_request(struct mw_job *j, const struct mw_request *req)
 {
 	const char *const from[] = { req->method, req->path,  req->query,
 				     req->base,   req->mount, req->no_post };
@@ -194,7 +194,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 	size_t at[N];
 
 	for (size_t i = 0; i < N; i++)
-		at[i] = keep(&j->text, from[i]);
+		at[i] = keep_string(&j->text, from[i]);
 	j->headers_at = j->text.n;
 	mw_mhd->get_connection_values(j->mc, MHD_HEADER_KIND, copy_header, &j->text);
 	if (j->text.failed)
@@ -213,7 +213,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 		.ask_who = req->ask_who,
 		.relatives = req->relatives,
 		.peer = req->peer,
-		.header = header,
+		.header = copied_header,
 		.ctx = j,
 		.let_in = true, /* mhd.c has asked mw_route_refuses() */
 		.poll = req->poll,
@@ -240,9 +240,9 @@ struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 			 req->access->token);
 	j->wake = mw_loop_wake_fd();
 	pthread_mutex_init(&j->lock, NULL);
-	if (!copy(j, req) || j->api->thread_start(run, j, STACK)) {
+	if (!copy_request(j, req) || j->api->thread_start(run_relay_job, j, STACK)) {
 		j->owners = 1;
-		let_go(j);
+		let_relay_job_go(j);
 		return NULL;
 	}
 	j->next = jobs;
@@ -261,7 +261,7 @@ struct mw_response *mw_relay_response(struct mw_job *j)
 	return &j->res;
 }
 
-static void resume(struct mw_job *j)
+static void resume_client(struct mw_job *j)
 {
 	if (!j->suspended)
 		return;
@@ -323,7 +323,7 @@ void mw_relay_end(struct mw_job *j)
 		}
 	}
 	atomic_store(&j->gone, true);
-	let_go(j);
+	let_relay_job_go(j);
 }
 
 static bool has_more(struct mw_job *j)
@@ -352,7 +352,7 @@ void mw_relay_run(void)
 	for (struct mw_job *j = jobs; j; j = j->next) {
 		ripen(j);
 		if (j->suspended && has_more(j))
-			resume(j);
+			resume_client(j);
 	}
 }
 
@@ -375,7 +375,7 @@ void mw_relay_close(void)
 {
 	for (struct mw_job *j = jobs; j; j = j->next) {
 		atomic_store(&j->gone, true);
-		resume(j);
+		resume_client(j);
 	}
 }
 

@@ -92,7 +92,7 @@ static int nearness(const struct mw_ancestors *a, long pid)
 }
 
 /* Reads a number that anything may follow; 0: none. */
-static long number(const char *s, const char **rest)
+static long leading_number(const char *s, const char **rest)
 {
 	char *end;
 	long n = *s >= '1' && *s <= '9' ? strtol(s, &end, 10) : 0;
@@ -115,9 +115,9 @@ static long family_in(const char *dir, const char *with, const struct mw_ancesto
 		long first, member;
 		int near;
 
-		if (strncmp(e->d_name, with, n) || !(first = number(e->d_name + n, &rest)))
+		if (strncmp(e->d_name, with, n) || !(first = leading_number(e->d_name + n, &rest)))
 			continue;
-		member = *rest == '.' ? number(rest + 1, &rest) : 0;
+		member = *rest == '.' ? leading_number(rest + 1, &rest) : 0;
 		near = nearness(a, member ? member : first);
 		if (near >= 0 && (best < 0 || near < best)) {
 			best = near;
@@ -145,7 +145,7 @@ static long first_of(const struct mw_ancestors *a)
 
 /* --- the paths --------------------------------------------------------------------------- */
 
-static void join(char path[MW_SOCKET_PATH], const char *dir, const char *with, long first)
+static void join_socket_path(char path[MW_SOCKET_PATH], const char *dir, const char *with, long first)
 {
 	/* directory() has seen that it fits */
 	if (snprintf(path, MW_SOCKET_PATH, "%s/%s%ld", dir, with, first) >= (int)MW_SOCKET_PATH)
@@ -175,7 +175,7 @@ int mw_rundir_path(unsigned i, const struct mw_options *o, char path[MW_SOCKET_P
 			long first = directory(in, false, dir) ? 0 : family_in(dir, with, &a);
 
 			if (first) {
-				join(path, dir, with, first);
+				join_socket_path(path, dir, with, first);
 				return 0;
 			}
 		}
@@ -192,7 +192,7 @@ int mw_rundir_path(unsigned i, const struct mw_options *o, char path[MW_SOCKET_P
 			 errno == EEXIST ? "not this user's own, of mode 0700" : mw_sys_error(errno));
 		return -1;
 	}
-	join(path, dir, with, first_of(&a));
+	join_socket_path(path, dir, with, first_of(&a));
 	return 0;
 }
 

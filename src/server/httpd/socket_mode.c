@@ -68,7 +68,7 @@ static bool take_byte(struct search *s, char c)
 	return false;
 }
 
-static int64_t search(int fd, struct search *s)
+static int64_t search_group_file(int fd, struct search *s)
 {
 	char text[1024];
 	ssize_t n;
@@ -89,7 +89,7 @@ int64_t mw_group_find(const char *file, const char *name)
 	if (fd < 0)
 		return -1;
 	new_line(&s);
-	gid = search(fd, &s);
+	gid = search_group_file(fd, &s);
 	close(fd);
 	return gid < (int64_t)UINT32_MAX ? gid : -1;
 }

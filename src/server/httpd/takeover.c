@@ -110,7 +110,7 @@ static void look_at_port(uint64_t now)
 	}
 }
 
-static void take(uint64_t now)
+static void take_owner_path(uint64_t now)
 {
 	/* first: closing another descriptor of the file later would drop the lock again */
 	mw_moves_begin();
@@ -186,7 +186,7 @@ static void look_at_other(uint64_t now)
 	if (!owner.free_since)
 		owner.free_since = now;
 	if (now - owner.free_since >= patience(requested))
-		take(now);
+		take_owner_path(now);
 }
 
 /* This process has the path. */

@@ -108,7 +108,7 @@ static bool is_planted(const struct stat *st)
 	       above.st_uid != st->st_uid;
 }
 
-static void take(int fd, const struct stat *st)
+static void take_token(int fd, const struct stat *st)
 {
 	char text[MW_TOKEN_MAX + 2];
 	ssize_t got;
@@ -140,7 +140,7 @@ static void take(int fd, const struct stat *st)
 }
 
 /* st: from stat(2). A pipe is never opened, and so can't block us. */
-static void read_file(const struct stat *st)
+static void read_token_file(const struct stat *st)
 {
 	struct stat now;
 	int fd;
@@ -157,7 +157,7 @@ static void read_file(const struct stat *st)
 	if (fd < 0 || fstat(fd, &now))
 		wrong_errno(errno);
 	else
-		take(fd, &now);
+		take_token(fd, &now);
 	if (fd >= 0)
 		close(fd);
 }
@@ -181,7 +181,7 @@ static bool unchanged(const struct stat *st)
 }
 
 /* Reads the file if it has changed. */
-static void look(void)
+static void look_at_token_file(void)
 {
 	struct stat st;
 
@@ -190,7 +190,7 @@ static void look(void)
 		wrong_errno(errno);
 	} else if (!unchanged(&st)) {
 		file.seen = st;
-		read_file(&st);
+		read_token_file(&st);
 	}
 	if (file.wrong[0])
 		mw_access_token(&given, "", 0);
@@ -212,7 +212,7 @@ void mw_token_start(const struct mw_options *o)
 		file.path[0] = '\0';
 		return;
 	}
-	look();
+	look_at_token_file();
 	file.ended = given.ended;
 }
 
@@ -230,7 +230,7 @@ bool mw_token_refresh(void)
 		return false;
 	memcpy(before, file.wrong, sizeof(before));
 	mw_moves_begin();
-	look();
+	look_at_token_file();
 	mw_moves_end();
 	if (file.wrong[0] && strcmp(before, file.wrong) && mw_takeover_speaks())
 		mw_log("%s. Every request is refused until this is right", file.wrong);
