@@ -79,12 +79,12 @@ void mw_marks_numbers_set(const struct mw_marks_numbers *from, struct mw_row *r)
 	r->object_variance = from->v[MW_MARKS_VARIANCE];
 }
 
-static struct mw_marks_place *place(struct mw_marks *m, uint32_t i)
+static struct mw_marks_place *place_at(struct mw_marks *m, uint32_t i)
 {
 	return &m->pages[i / MW_MARKS_PLACES][i % MW_MARKS_PLACES];
 }
 
-static uint32_t *head(const struct mw_marks *m, uint64_t key)
+static uint32_t *head_of_key(const struct mw_marks *m, uint64_t key)
 {
 	uint32_t i = (uint32_t)key & (HEADS_N - 1);
 
@@ -93,7 +93,7 @@ static uint32_t *head(const struct mw_marks *m, uint64_t key)
 
 uint32_t mw_marks_place_of(const struct mw_marks *m, uint64_t key)
 {
-	const uint32_t *h = head(m, key);
+	const uint32_t *h = head_of_key(m, key);
 	uint32_t i = h ? *h : 0;
 
 	while (i && mw_marks_place(m, i - 1)->key != key)
@@ -102,7 +102,7 @@ uint32_t mw_marks_place_of(const struct mw_marks *m, uint64_t key)
 }
 
 /* Keeps n bytes with a NUL; NULL: no memory. */
-static const char *keep_text(struct mw_marks *m, const struct mw_api *api, const char *s, uint32_t n)
+static const char *keep_mark_text(struct mw_marks *m, const struct mw_api *api, const char *s, uint32_t n)
 {
 	char *to;
 
@@ -144,21 +144,21 @@ static uint32_t add_place(struct mw_marks *m, const struct mw_api *api, const st
 
 	if (n > MW_MARKS_TEXT)
 		n = MW_MARKS_TEXT;
-	text = keep_text(m, api, r->location, n);
+	text = keep_mark_text(m, api, r->location, n);
 	if (text && i % MW_MARKS_PLACES == 0)
 		*page = mw_marks_page(&m->memory, api);
 	if (!text || !*page)
 		return UINT32_MAX;
-	*place(m, i) = (struct mw_marks_place){
+	*place_at(m, i) = (struct mw_marks_place){
 		.key = key,
 		.text = text,
 		.at = r->at,
-		.next = *head(m, key),
+		.next = *head_of_key(m, key),
 		.text_len = n & 4095, /* it is less */
 		.file_len = (r->file_len < n ? r->file_len : n) & 4095,
 		.kind = r->kind & 3,
 	};
-	*head(m, key) = ++m->places;
+	*head_of_key(m, key) = ++m->places;
 	return i;
 }
 
@@ -191,7 +191,7 @@ static void put_changes(struct mw_marks *m, const struct mw_api *api, struct mw_
 	uint32_t last = 0;
 
 	for (uint32_t i = 0; i < m->places; i++) {
-		const struct mw_marks_numbers *b = before ? &before[i] : &place(m, i)->now;
+		const struct mw_marks_numbers *b = before ? &before[i] : &place_at(m, i)->now;
 
 		if (!memcmp(b, &after[i], sizeof(*b)))
 			continue;
@@ -273,7 +273,7 @@ static void drop_newest(struct mw_marks *m)
 		i += (uint32_t)gap;
 		for (int k = 0; k < MW_MARKS_NUMBERS; k++)
 			if (mw_marks_get_signed(&r, &v))
-				place(m, i)->now.v[k] += v;
+				place_at(m, i)->now.v[k] += v;
 	}
 	mw_marks_stream_free(changes, &m->memory);
 	m->n--;
@@ -373,7 +373,7 @@ static bool copy_used(struct mw_marks *to, const struct mw_marks *m, const struc
 
 		had = at != UINT32_MAX;
 		if (had && used[i])
-			place(to, at)->now = p->now;
+			place_at(to, at)->now = p->now;
 	}
 	none = no_numbers(to);
 	for (uint32_t k = 0; had && none && k < m->n; k++) {
@@ -446,7 +446,7 @@ static struct mw_marks_numbers *numbers_of(const struct mw_marks *m, const struc
 }
 
 /* Makes these rows the newest mark's. False: no memory. */
-static bool take(struct mw_marks *m, const struct mw_api *api, const struct mw_snapshot *s)
+static bool take_rows(struct mw_marks *m, const struct mw_api *api, const struct mw_snapshot *s)
 {
 	struct mw_marks_stream changes = { 0 };
 	uint32_t *of = find_places(m, api, s);
@@ -463,7 +463,7 @@ static bool take(struct mw_marks *m, const struct mw_api *api, const struct mw_s
 	if (m->n)
 		m->v[m->n - 1].changes = changes;
 	for (uint32_t i = 0; i < m->places; i++)
-		place(m, i)->now = now[i];
+		place_at(m, i)->now = now[i];
 	free(now);
 	return true;
 }
@@ -478,7 +478,7 @@ int mw_marks_add(struct mw_marks *m, const struct mw_api *api, const char *name,
 		drop_oldest(m);
 	if (m->places > 2 * s->n + MANY)
 		drop_unused(m, api);
-	while (!take(m, api, s)) {
+	while (!take_rows(m, api, s)) {
 		bool fresh = !m->n; /* all room was there for this one */
 
 		if (m->n > 1) {
