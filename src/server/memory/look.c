@@ -107,7 +107,7 @@ struct look {
 	uintptr_t bytes;
 };
 
-static void look(const struct mw_live *l, void *ctx)
+static void look_at_block(const struct mw_live *l, void *ctx)
 {
 	struct look *c = ctx;
 	struct mw_map_page *to = c->to;
@@ -133,5 +133,5 @@ void mw_map_look(const struct mw_api *api, uintptr_t at, struct mw_map_page *to)
 	to->page = at & ~(c.bytes - 1);
 	to->live = 0;
 	to->n = to->more = 0;
-	api->each_live(look, &c);
+	api->each_live(look_at_block, &c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store.h"
 
-static void drop(struct mw_kept_map *k)
+static void drop_kept_map(struct mw_kept_map *k)
 {
 	mw_map_free(k->map);
 	*k = (struct mw_kept_map){ 0 };
@@ -14,7 +14,7 @@ uint32_t mw_maps_keep(struct mw_maps *s, struct mw_map *map, double now)
 	for (int i = 0; i < MW_MAPS; i++)
 		if (!s->v[i].map || (to->map && s->v[i].id < to->id))
 			to = &s->v[i];
-	drop(to);
+	drop_kept_map(to);
 	*to = (struct mw_kept_map){ map, ++s->last, now };
 	return s->last;
 }
@@ -46,5 +46,5 @@ void mw_maps_tidy(struct mw_maps *s, double now, bool all)
 {
 	for (int i = 0; i < MW_MAPS; i++)
 		if (s->v[i].map && (all || now >= s->v[i].at + MW_MAPS_SECONDS))
-			drop(&s->v[i]);
+			drop_kept_map(&s->v[i]);
 }

@@ -21,7 +21,8 @@ unsigned mw_map_levels(const struct mw_map *m)
 }
 
 /* Many cells as one: what most of those in memory are, and the line that most of these have. */
-static void join(const uint8_t *fill, const uint8_t *line, uint32_t n, uint8_t *to_fill, uint8_t *to_line)
+static void join_cells(const uint8_t *fill, const uint8_t *line, uint32_t n, uint8_t *to_fill,
+		       uint8_t *to_line)
 {
 	uint32_t count[MW_MAP_IS_USED + 1] = { 0 }, filled = 0, votes = 0, shared = 0, huge = 0;
 	unsigned most = MW_MAP_IS_ABSENT;
@@ -72,7 +73,7 @@ uint32_t mw_map_tile(const struct mw_map *m, unsigned level, uint32_t number, ui
 		uint32_t from = (first + i) * each,
 			 k = m->n_cells - from < each ? m->n_cells - from : each;
 
-		join(m->fill + from, m->line + from, k, &to[i], &to[n + i]);
+		join_cells(m->fill + from, m->line + from, k, &to[i], &to[n + i]);
 	}
 	return n;
 }
