@@ -22,7 +22,7 @@ static int within(const void *a, const void *b)
 	return *p < page->addr ? -1 : *p >= page->addr + page->bytes;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_heap_pages(const void *a, const void *b)
 {
 	const struct mw_heap_page *x = a, *y = b;
 
@@ -50,7 +50,7 @@ void mw_deaths_unmapped(struct mw_samples *s)
 	h = api->heap();
 	whole = h && h->whole && h->n > 0;
 	if (whole)
-		qsort(h->v, h->n, sizeof(*h->v), compare);
+		qsort(h->v, h->n, sizeof(*h->v), compare_heap_pages);
 	for (uint32_t i = s->n; i-- > 0;)
 		if (whole ? !bsearch(&s->v[i].object, h->v, h->n, sizeof(*h->v), within) :
 			    !can_be_read(s->v[i].object))

@@ -44,7 +44,7 @@ static void forget_unmoved(struct mw_samples *s)
 			mw_sample_drop(s, i);
 }
 
-static void walk(bool unmapped, bool compacted)
+static void walk_samples(bool unmapped, bool compacted)
 {
 	struct mw_samples *s = mw_samples_begin();
 	size_t now = mw_walk_ruby.rb_gc_count(), now_majors = rb->rb_gc_stat(rb->majors);
@@ -79,8 +79,8 @@ static void collecting(mw_ruby_value tp, void *unused)
 		return;
 	}
 	if (has_marked)
-		walk(!rb->freed_pages || mw_objects_ruby_stat(rb->freed_pages) != pages,
-		     mw_objects_ruby_stat(rb->compactions) != compactions);
+		walk_samples(!rb->freed_pages || mw_objects_ruby_stat(rb->freed_pages) != pages,
+			     mw_objects_ruby_stat(rb->compactions) != compactions);
 	has_marked = false;
 }
 

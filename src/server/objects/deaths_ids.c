@@ -69,7 +69,7 @@ static bool is_marked(uintptr_t object)
 }
 
 /* From the first object that is looked at until all have names, nothing may allocate: that frees what has died. */
-static void look(size_t now)
+static void look_for_deaths(size_t now)
 {
 	bool sweeping = rb->rb_gc_latest_gc_info(rb->state) == rb->sweeping;
 	size_t majors = rb->rb_gc_stat(rb->majors), freed = mw_objects_ruby_stat(rb->freed_pages);
@@ -116,7 +116,7 @@ struct collections {
 	size_t all, majors;
 };
 
-static void count(void *to)
+static void count_collections(void *to)
 {
 	*(struct collections *)to =
 		(struct collections){ mw_walk_ruby.rb_gc_count(), rb->rb_gc_stat(rb->majors) };
@@ -126,7 +126,9 @@ size_t mw_deaths_count(void)
 {
 	struct collections n = { 0 };
 
-	return __atomic_load_n(&has_id, __ATOMIC_ACQUIRE) && api->while_ruby(count, &n) ? n.all : 0;
+	return __atomic_load_n(&has_id, __ATOMIC_ACQUIRE) && api->while_ruby(count_collections, &n) ?
+		       n.all :
+		       0;
 }
 
 void mw_deaths_since(struct mw_samples *copy)
@@ -134,7 +136,7 @@ void mw_deaths_since(struct mw_samples *copy)
 	struct collections now;
 	uintptr_t words[MW_READ];
 
-	if (!__atomic_load_n(&has_id, __ATOMIC_ACQUIRE) || !api->while_ruby(count, &now) ||
+	if (!__atomic_load_n(&has_id, __ATOMIC_ACQUIRE) || !api->while_ruby(count_collections, &now) ||
 	    now.all == copy->count)
 		return;
 	for (size_t end = copy->n; end; end = end > MW_READ ? end - MW_READ : 0) {
@@ -158,7 +160,7 @@ void mw_deaths_look(void)
 	if (!__atomic_exchange_n(&look_wanted, false, __ATOMIC_RELAXED) || now == mw_samples_collections())
 		return;
 	from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	look(now);
+	look_for_deaths(now);
 	mw_set(&ns, mw_get(&ns) + mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from);
 }
 

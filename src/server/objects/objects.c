@@ -39,7 +39,7 @@ static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
 }
 
 /* The process has taken so much CPU time, and works or not. When is the next window due? 0: Ruby can't be asked. */
-static uint64_t look_at(const struct mw_api *api, uint64_t cpu, bool works, uint64_t due)
+static uint64_t ask_when_due(const struct mw_api *api, uint64_t cpu, bool works, uint64_t due)
 {
 	static uint64_t spent; /* on windows, as of the last one */
 	static uint64_t latest; /* the time at which the next one is due, whatever CPU time was taken */
@@ -56,7 +56,7 @@ static uint64_t look_at(const struct mw_api *api, uint64_t cpu, bool works, uint
 	return cpu + within(cost * SHARE, CPU_NS, CPU_MOST_NS);
 }
 
-static void *ask(void *arg)
+static void *ask_for_windows(void *arg)
 {
 	const struct mw_api *api = arg;
 	const uint64_t before = mw_get(&asking_ns);
@@ -67,7 +67,7 @@ static void *ask(void *arg)
 		bool works = cpu - last > nap / 8;
 
 		if (!api->paused())
-			due = look_at(api, cpu, works, due);
+			due = ask_when_due(api, cpu, works, due);
 		nap = within(!works ? nap * 2 : due > cpu ? due - cpu : 0, NAP_NS, NAP_MOST_NS);
 		last = cpu;
 		mw_set(&asking_ns, before + mw_clock_ns(CLOCK_THREAD_CPUTIME_ID));
@@ -83,13 +83,13 @@ static void keep_asking(const struct mw_api *api)
 	if (__atomic_load_n(&asker, __ATOMIC_ACQUIRE) == self || (api->leaving && api->leaving()))
 		return;
 	__atomic_store_n(&asker, self, __ATOMIC_RELEASE);
-	if (api->thread_start(ask, (void *)(uintptr_t)api, STACK))
+	if (api->thread_start(ask_for_windows, (void *)(uintptr_t)api, STACK))
 		__atomic_store_n(&asker, 0, __ATOMIC_RELEASE); /* next second again */
 }
 
 /* --- sums ------------------------------------------------------------------------------------------ */
 
-static int by_id(const void *a, const void *b)
+static int by_location_id(const void *a, const void *b)
 {
 	const struct mw_sample *x = a, *y = b;
 
@@ -99,7 +99,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Rounded: a location that has samples has an object. */
-static uint64_t whole(double v)
+static uint64_t whole_at_least_one(double v)
 {
 	return v < 1 ? 1 : (uint64_t)(v + 0.5);
 }
@@ -136,19 +136,19 @@ static double variance(const struct part *p)
 static void end_part(struct part *p, struct mw_object_sum *sum)
 {
 	end_window(p);
-	sum->objects = whole(p->objects);
-	sum->bytes = whole(p->bytes);
-	sum->variance = whole(variance(p));
+	sum->objects = whole_at_least_one(p->objects);
+	sum->bytes = whole_at_least_one(p->bytes);
+	sum->variance = whole_at_least_one(variance(p));
 	*p = (struct part){ 0 };
 }
 
 /* Those of the samples that stay, summed up by location into sums[]; returns how many. */
-static size_t sum_up(struct mw_samples *s, struct mw_object_sum *sums)
+static size_t sum_up_samples(struct mw_samples *s, struct mw_object_sum *sums)
 {
 	struct part p = { 0 };
 	size_t n = 0;
 
-	qsort(s->v, s->n, sizeof(*s->v), by_id);
+	qsort(s->v, s->n, sizeof(*s->v), by_location_id);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct mw_sample *v = &s->v[i];
 
@@ -225,7 +225,7 @@ static void publish(const struct mw_api *api)
 
 	published.tracker = api;
 	if (sums && stacks) {
-		published.n = sum_up(s, sums);
+		published.n = sum_up_samples(s, sums);
 		published.changes = changes;
 		published.collections = collections;
 		api->objects(sums, published.n, stacks, sum_stacks(s, stacks));
@@ -286,8 +286,9 @@ size_t mw_objects_for_holders(struct mw_holders_object *to, size_t most)
 		const struct mw_sample *v = &s->v[i];
 
 		if (mw_sample_stays(v))
-			to[n++] = (struct mw_holders_object){ v->object, v->id, whole(v->weight),
-							      whole(v->weight * v->slot) };
+			to[n++] = (struct mw_holders_object){ v->object, v->id,
+							      whole_at_least_one(v->weight),
+							      whole_at_least_one(v->weight * v->slot) };
 	}
 	free(s);
 	return n;
@@ -324,8 +325,8 @@ size_t mw_objects_classes(const uint32_t *ids, size_t n, struct mw_object_class 
 			continue;
 		c->name = mw_sample_class(v);
 		c->samples++;
-		c->objects += whole(v->weight);
-		c->bytes += whole(v->weight * v->slot);
+		c->objects += whole_at_least_one(v->weight);
+		c->bytes += whole_at_least_one(v->weight * v->slot);
 	}
 	if (all)
 		qsort(all, MW_CLASSES + 1, sizeof(*all), most_bytes);

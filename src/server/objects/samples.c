@@ -84,7 +84,7 @@ void mw_samples_thin(struct mw_samples *s, uint64_t (*random)(void))
 
 /* --- classes ------------------------------------------------------------------------------------ */
 
-static uint16_t class_of(uintptr_t object)
+static uint16_t class_number_of(uintptr_t object)
 {
 	char name[MW_LABEL];
 	uint32_t n = mw_get(&n_names), i;
@@ -105,7 +105,7 @@ void mw_samples_name(struct mw_samples *s, bool (*alive)(uintptr_t object))
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		if (!s->v[i].class && s->v[i].survived && (!alive || alive(s->v[i].object)))
-			s->v[i].class = class_of(s->v[i].object);
+			s->v[i].class = class_number_of(s->v[i].object);
 }
 
 const char *mw_sample_class(const struct mw_sample *s)
@@ -132,7 +132,7 @@ uint32_t mw_samples_changes(void)
 
 /* --- readers --------------------------------------------------------------------------------------- */
 
-static bool copy(struct mw_samples *to)
+static bool copy_samples(struct mw_samples *to)
 {
 	uint32_t was = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
 
@@ -153,7 +153,7 @@ struct mw_samples *mw_samples_copy(void)
 	struct mw_samples *to = samples ? malloc(sizeof(*to)) : NULL;
 
 	for (int i = 0; to && i < TRIES; i++)
-		if (copy(to)) {
+		if (copy_samples(to)) {
 			mw_deaths_since(to);
 			return to;
 		}

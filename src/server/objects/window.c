@@ -58,10 +58,10 @@ static uint64_t cpu_ns(void)
 	return mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static void run(void *);
+static void run_window_job(void *);
 
 /* A stack takes long and is seldom, so it is timed by itself. */
-static uint32_t location(uint32_t *stack)
+static uint32_t location_here(uint32_t *stack)
 {
 	uint64_t from;
 	uint32_t id;
@@ -75,9 +75,9 @@ static uint32_t location(uint32_t *stack)
 	return id;
 }
 
-static void note(mw_ruby_value object)
+static void note_new_object(mw_ruby_value object)
 {
-	uint32_t stack, id = location(&stack);
+	uint32_t stack, id = location_here(&stack);
 	struct mw_samples *s;
 
 	window.noted++;
@@ -107,11 +107,11 @@ static void hook(mw_ruby_value object)
 	if (window.skip-- > 1)
 		return;
 	window.skip = 1 + (uint32_t)(random_bits() % GAP);
-	note(object);
+	note_new_object(object);
 	if (window.noted < window.wanted)
 		return;
 	__atomic_store_n(&state, FULL, __ATOMIC_RELEASE);
-	(void)window.api->ask_ruby(run);
+	(void)window.api->ask_ruby(run_window_job);
 }
 
 /* A new object. Nothing of it is set but its slot. */
@@ -211,7 +211,7 @@ static mw_ruby_value make_hooks(mw_ruby_value unused)
 }
 
 /* The first job. */
-static void begin(void)
+static void begin_windows(void)
 {
 	mw_ruby_value was = mw_walk_ruby.rb_errinfo();
 	int raised;
@@ -227,7 +227,7 @@ static void begin(void)
 }
 
 /* In a Ruby thread, with the GVL, at a safe point. */
-static void run(void *unused)
+static void run_window_job(void *unused)
 {
 	size_t collections = mw_walk_ruby.rb_gc_count();
 	uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
@@ -236,7 +236,7 @@ static void run(void *unused)
 	(void)unused;
 	window.api->quiet_enter();
 	if (!__atomic_load_n(&begun, __ATOMIC_RELAXED))
-		begin();
+		begin_windows();
 	if (!broken && now == WANTED)
 		mw_deaths_look();
 	from = cpu_ns();
@@ -259,7 +259,7 @@ bool mw_window_ask(const struct mw_api *api)
 	/* WANTED or FULL: Ruby may have lost the job, as a fork does */
 	(void)__atomic_compare_exchange_n(&state, &closed, WANTED, false, __ATOMIC_ACQ_REL,
 					  __ATOMIC_RELAXED);
-	return api->ask_ruby(run);
+	return api->ask_ruby(run_window_job);
 }
 
 void mw_windows_second(uint32_t up)
