@@ -213,7 +213,7 @@ static void show(struct mw_called_by *c, struct choice *k, const struct branch *
 	k->numbers[at] = c->n++;
 }
 
-static void choose(struct mw_called_by *c, struct choice *k)
+static void choose_branches(struct mw_called_by *c, struct choice *k)
 {
 	struct branch *b;
 
@@ -243,7 +243,7 @@ bool mw_called_by_make(struct mw_called_by *c, const struct mw_profile *p)
 		qsort(k.chains, k.n, sizeof(*k.chains), chain_cmp);
 		if (!weigh(&k, 0, k.n, MW_BY_LIVE))
 			c->by = MW_BY_TOTAL;
-		choose(c, &k);
+		choose_branches(c, &k);
 	}
 	free(k.chains);
 	free(k.branches);

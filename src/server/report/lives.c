@@ -66,7 +66,7 @@ static size_t close_up(struct mw_bucket *buckets)
 	return n;
 }
 
-static int fill(struct mw_at *at, const struct mw_api *api, const char *location, size_t len)
+static int fill_at(struct mw_at *at, const struct mw_api *api, const char *location, size_t len)
 {
 	int is;
 
@@ -98,7 +98,7 @@ int mw_at_make(struct mw_at *at, const struct mw_api *api, const char *location,
 	int rc;
 
 	*at = (struct mw_at){ 0 };
-	rc = fill(at, api, location, len);
+	rc = fill_at(at, api, location, len);
 	if (rc)
 		mw_at_free(at, api);
 	return rc;
@@ -115,7 +115,7 @@ void mw_at_free(struct mw_at *at, const struct mw_api *api)
 
 /* --- forms ---------------------------------------------------------------- */
 
-static void lines(struct mw_buf *b, const struct mw_at *at, char between, const char *end)
+static void put_live_lines(struct mw_buf *b, const struct mw_at *at, char between, const char *end)
 {
 	for (size_t c = 0; c < MW_LIVE_COLUMNS_N; c++) {
 		mw_buf_add(b, &between, c ? 1 : 0);
@@ -187,10 +187,10 @@ void mw_render_at(struct mw_buf *b, const struct mw_at *at, enum mw_format forma
 	switch (format) {
 	case MW_FORMAT_TEXT:
 	case MW_FORMAT_TSV:
-		lines(b, at, '\t', "\n");
+		put_live_lines(b, at, '\t', "\n");
 		break;
 	case MW_FORMAT_CSV:
-		lines(b, at, ',', "\r\n");
+		put_live_lines(b, at, ',', "\r\n");
 		break;
 	case MW_FORMAT_JSON:
 		mw_render_at_part(b, at, 0, 0, NULL);

@@ -343,7 +343,7 @@ void mw_metrics_free(struct mw_metrics *m)
 
 /* --- rendering them --------------------------------------------------------- */
 
-static void head(struct mw_buf *b, const struct metric *k, enum mw_metrics_form form)
+static void metric_head(struct mw_buf *b, const struct metric *k, enum mw_metrics_form form)
 {
 	bool open = form == MW_METRICS_OPENMETRICS;
 	const char *end = k->type == COUNTER && !open ? "_total" : "";
@@ -380,13 +380,13 @@ void mw_metrics_label(struct mw_buf *b, unsigned *n, const char *name, const cha
 	mw_buf_free(&text);
 }
 
-static void name(struct mw_buf *b, const struct metric *k)
+static void metric_name(struct mw_buf *b, const struct metric *k)
 {
 	mw_buf_str(b, k->name);
 	mw_buf_str(b, k->type == COUNTER ? "_total" : "");
 }
 
-static void end(struct mw_buf *b, unsigned n, const struct value *v)
+static void end_sample(struct mw_buf *b, unsigned n, const struct value *v)
 {
 	mw_buf_str(b, n ? "} " : " ");
 	if (v->u || !(v->seconds > 0)) /* the unused one of the two is 0 */
@@ -403,9 +403,9 @@ static void simple(struct mw_buf *b, const struct metric *k, const struct mw_met
 
 	if (!k->get(m, &v))
 		return;
-	head(b, k, form);
-	name(b, k);
-	end(b, 0, &v);
+	metric_head(b, k, form);
+	metric_name(b, k);
+	end_sample(b, 0, &v);
 }
 
 static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
@@ -416,13 +416,13 @@ static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metri
 	const char *mode = m->stats.mode ? m->stats.mode : "";
 	unsigned labels = 0;
 
-	head(b, &build, form);
-	name(b, &build);
+	metric_head(b, &build, form);
+	metric_name(b, &build);
 	mw_metrics_label(b, &labels, "version", MWRAP_VERSION, strlen(MWRAP_VERSION));
 	mw_metrics_label(b, &labels, "ruby", ruby, strlen(ruby));
 	mw_metrics_label(b, &labels, "ruby_lookup", lookup, strlen(lookup));
 	mw_metrics_label(b, &labels, "mode", mode, strlen(mode));
-	end(b, labels, &one);
+	end_sample(b, labels, &one);
 }
 
 /* One sample with labels. */
@@ -431,11 +431,11 @@ static void labelled(struct mw_buf *b, const struct metric *k, enum mw_metrics_f
 {
 	unsigned labels = 0;
 
-	head(b, k, form);
-	name(b, k);
+	metric_head(b, k, form);
+	metric_name(b, k);
 	for (size_t i = 0; i < n; i++)
 		mw_metrics_label(b, &labels, label[i][0], label[i][1], strlen(label[i][1]));
-	end(b, labels, &(struct value){ .u = v });
+	end_sample(b, labels, &(struct value){ .u = v });
 }
 
 static void write_labels(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
@@ -443,8 +443,8 @@ static void write_labels(struct mw_buf *b, const struct mw_metrics *m, enum mw_m
 	char label[MW_LABEL_NAME_MAX + 1];
 	unsigned labels = 0;
 
-	head(b, &own_labels, form);
-	name(b, &own_labels);
+	metric_head(b, &own_labels, form);
+	metric_name(b, &own_labels);
 	for (unsigned i = 0; m->options && i < m->options->labels_n; i++) {
 		const char *given = m->options->labels[i];
 		size_t n = strcspn(given, "=");
@@ -453,7 +453,7 @@ static void write_labels(struct mw_buf *b, const struct mw_metrics *m, enum mw_m
 		label[n] = '\0';
 		mw_metrics_label(b, &labels, label, given + n + 1, strlen(given + n + 1));
 	}
-	end(b, labels, &(struct value){ .u = 1 });
+	end_sample(b, labels, &(struct value){ .u = 1 });
 }
 
 static void write_kept(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
@@ -480,14 +480,14 @@ static uint64_t figure_of(const struct mw_metrics_location *l, enum figure f)
 static void write_figure(struct mw_buf *b, const struct mw_metrics *m, const struct mw_metrics_list *l,
 			 const struct metric *k, enum figure f, enum mw_metrics_form form)
 {
-	head(b, k, form);
+	metric_head(b, k, form);
 	for (size_t i = 0; i < l->n; i++) {
 		struct value v = { .u = figure_of(&l->v[i], f) };
 		unsigned labels = 0;
 
-		name(b, k);
+		metric_name(b, k);
 		mw_metrics_label(b, &labels, "location", m->labels.p + l->v[i].at, l->v[i].len);
-		end(b, labels, &v);
+		end_sample(b, labels, &v);
 	}
 }
 

@@ -65,7 +65,7 @@ static void varint(struct mw_buf *b, uint64_t v)
 	mw_buf_add(b, bytes, n);
 }
 
-static void number(struct mw_buf *b, unsigned field, uint64_t v)
+static void put_number_field(struct mw_buf *b, unsigned field, uint64_t v)
 {
 	if (!v)
 		return;
@@ -107,18 +107,19 @@ static void value_type(struct pprof *p, unsigned field, const char *type, const 
 {
 	struct mw_buf m = { 0 };
 
-	number(&m, TYPE_TYPE, str(p, type));
-	number(&m, TYPE_UNIT, str(p, unit));
+	put_number_field(&m, TYPE_TYPE, str(p, type));
+	put_number_field(&m, TYPE_UNIT, str(p, unit));
 	message(p->out, field, &m);
 	mw_buf_free(&m);
 }
 
-static void label(struct pprof *p, struct mw_buf *sample, const char *key, const char *s, size_t n)
+static void put_sample_label(struct pprof *p, struct mw_buf *sample, const char *key, const char *s,
+			     size_t n)
 {
 	struct mw_buf m = { 0 };
 
-	number(&m, LABEL_KEY, str(p, key));
-	number(&m, LABEL_STR, string(p, s, n));
+	put_number_field(&m, LABEL_KEY, str(p, key));
+	put_number_field(&m, LABEL_STR, string(p, s, n));
 	message(sample, SAMPLE_LABEL, &m);
 	mw_buf_free(&m);
 }
@@ -154,10 +155,10 @@ static void sample(struct pprof *p, const struct mw_profile_stack *s, struct mw_
 		varint(list, (uint64_t)mw_i64_of(value(s, &types[i])));
 	message(m, SAMPLE_VALUES, list);
 	if (r->location_len)
-		label(p, m, "location", r->location, r->location_len);
+		put_sample_label(p, m, "location", r->location, r->location_len);
 	if (s->label)
-		label(p, m, "label", p->profile->frames[s->label].name,
-		      strlen(p->profile->frames[s->label].name));
+		put_sample_label(p, m, "label", p->profile->frames[s->label].name,
+				 strlen(p->profile->frames[s->label].name));
 	message(p->out, SAMPLE, m);
 }
 
@@ -178,9 +179,9 @@ static uint64_t function_id(struct pprof *p, uint32_t name, uint32_t file, struc
 	uint32_t id = mw_intern(&p->functions, key, sizeof(key));
 
 	if (p->functions.n > known) {
-		number(m, FUNCTION_ID, (uint64_t)id + 1);
-		number(m, FUNCTION_NAME, name);
-		number(m, FUNCTION_FILENAME, file);
+		put_number_field(m, FUNCTION_ID, (uint64_t)id + 1);
+		put_number_field(m, FUNCTION_NAME, name);
+		put_number_field(m, FUNCTION_FILENAME, file);
 		message(p->out, FUNCTION, m);
 	}
 	return (uint64_t)id + 1;
@@ -193,9 +194,9 @@ static uint64_t mapping_id(struct pprof *p, uint32_t file, struct mw_buf *m)
 	uint32_t id = mw_intern(&p->mappings, &file, sizeof(file));
 
 	if (p->mappings.n > known) {
-		number(m, MAPPING_ID, (uint64_t)id + 1);
-		number(m, MAPPING_FILENAME, file);
-		number(m, MAPPING_HAS_FUNCTIONS, 1);
+		put_number_field(m, MAPPING_ID, (uint64_t)id + 1);
+		put_number_field(m, MAPPING_FILENAME, file);
+		put_number_field(m, MAPPING_HAS_FUNCTIONS, 1);
 		message(p->out, MAPPING, m);
 	}
 	return (uint64_t)id + 1;
@@ -237,7 +238,7 @@ static uint64_t address_of(const struct mw_profile_frame *f)
 	return h >> 2 | UINT64_C(1) << 62;
 }
 
-static void location(struct pprof *p, uint32_t frame, struct mw_buf *m, struct mw_buf *line)
+static void put_frame_location(struct pprof *p, uint32_t frame, struct mw_buf *m, struct mw_buf *line)
 {
 	const struct mw_profile_frame *f = &p->profile->frames[frame];
 	uint32_t name = str(p, f->name), file = str(p, f->file);
@@ -245,11 +246,11 @@ static void location(struct pprof *p, uint32_t frame, struct mw_buf *m, struct m
 
 	if (f->kind == MW_KIND_NATIVE && file)
 		mapping = mapping_id(p, file, m);
-	number(line, LINE_FUNCTION, function);
-	number(line, LINE_LINE, f->line);
-	number(m, LOCATION_ID, p->ids[frame]);
-	number(m, LOCATION_MAPPING, mapping);
-	number(m, LOCATION_ADDRESS, address_of(f));
+	put_number_field(line, LINE_FUNCTION, function);
+	put_number_field(line, LINE_LINE, f->line);
+	put_number_field(m, LOCATION_ID, p->ids[frame]);
+	put_number_field(m, LOCATION_MAPPING, mapping);
+	put_number_field(m, LOCATION_ADDRESS, address_of(f));
 	message(m, LOCATION_LINE, line);
 	message(p->out, LOCATION, m);
 }
@@ -259,7 +260,7 @@ static void locations(struct pprof *p)
 	struct mw_buf m = { 0 }, line = { 0 };
 
 	for (uint32_t i = 0; i < p->n_listed; i++)
-		location(p, p->listed[i], &m, &line);
+		put_frame_location(p, p->listed[i], &m, &line);
 	p->out->failed |= m.failed || line.failed;
 	mw_buf_free(&m);
 	mw_buf_free(&line);
@@ -293,13 +294,13 @@ static void profile_message(struct pprof *p, enum mw_profile_by by_default)
 	samples(p);
 	program(p);
 	locations(p);
-	number(p->out, TIME_NANOS, nanoseconds(from->now));
+	put_number_field(p->out, TIME_NANOS, nanoseconds(from->now));
 	/* No duration, as Go's own heap profiles: with one, Parca takes all figures for differences. */
 	value_type(p, PERIOD_TYPE, "space", "bytes");
-	number(p->out, PERIOD, (uint64_t)mw_i64_of(from->rate));
+	put_number_field(p->out, PERIOD, (uint64_t)mw_i64_of(from->rate));
 	for (size_t i = 0; i < TYPES; i++)
 		if (types[i].by == by_default && !types[i].is_count)
-			number(p->out, DEFAULT_SAMPLE_TYPE, str(p, types[i].name));
+			put_number_field(p->out, DEFAULT_SAMPLE_TYPE, str(p, types[i].name));
 	string_table(p);
 }
 

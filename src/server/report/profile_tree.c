@@ -30,8 +30,8 @@ static uint32_t child(struct mw_tree *t, uint32_t parent, uint32_t frame)
 	return t->failed ? 0 : n + 1;
 }
 
-static struct mw_tree_node figures(const struct mw_profile *p, const struct mw_profile_stack *s,
-				   const struct mw_profile_view *view)
+static struct mw_tree_node stack_figures(const struct mw_profile *p, const struct mw_profile_stack *s,
+					 const struct mw_profile_view *view)
 {
 	enum mw_profile_by by = view->by == MW_VIEW_TOTAL   ? MW_BY_TOTAL :
 				view->by == MW_VIEW_OBJECTS ? MW_BY_OBJECTS :
@@ -45,24 +45,24 @@ static struct mw_tree_node figures(const struct mw_profile *p, const struct mw_p
 	};
 }
 
-static void add(struct mw_tree_node *to, const struct mw_tree_node *n)
+static void add_figures(struct mw_tree_node *to, const struct mw_tree_node *n)
 {
 	to->value = mw_sum_i64(to->value, n->value);
 	to->width = mw_sum_u64(to->width, n->width);
 	to->samples = mw_sum_u64(to->samples, n->samples);
 }
 
-static void add_stack(struct mw_tree *t, const struct mw_profile *p, const struct mw_profile_stack *s,
-		      const struct mw_profile_view *view)
+static void add_stack_to_tree(struct mw_tree *t, const struct mw_profile *p,
+			      const struct mw_profile_stack *s, const struct mw_profile_view *view)
 {
-	struct mw_tree_node own = figures(p, s, view);
+	struct mw_tree_node own = stack_figures(p, s, view);
 	uint32_t at = 0;
 
 	if (!own.width)
 		return;
 	for (uint32_t i = 0; i < s->depth && !t->failed; i++)
 		at = child(t, at, s->frames[view->inverted ? i : s->depth - 1 - i]);
-	add(&t->nodes[at], &own);
+	add_figures(&t->nodes[at], &own);
 }
 
 static uint32_t parent_of(const struct mw_tree *t, uint32_t node)
@@ -84,10 +84,10 @@ static uint32_t frame_of(const struct mw_tree *t, uint32_t node)
 }
 
 /* Each node's own figures become the sums of all below it: children come before their parents. */
-static void sum_up(struct mw_tree *t)
+static void sum_up_tree(struct mw_tree *t)
 {
 	for (uint32_t i = mw_tree_count(t) - 1; i; i--)
-		add(&t->nodes[parent_of(t, i)], &t->nodes[i]);
+		add_figures(&t->nodes[parent_of(t, i)], &t->nodes[i]);
 }
 
 static void tree_free(struct mw_tree *t)
@@ -105,9 +105,9 @@ static bool tree_make(struct mw_tree *t, const struct mw_profile *p, const struc
 		return false;
 	for (size_t i = 0; i < p->n_stacks && !t->failed; i++)
 		if (view->row == MW_ROW_ALL || view->row == p->stacks[i].row)
-			add_stack(t, p, &p->stacks[i], view);
+			add_stack_to_tree(t, p, &p->stacks[i], view);
 	if (!t->failed)
-		sum_up(t);
+		sum_up_tree(t);
 	return !t->failed;
 }
 
@@ -221,7 +221,7 @@ static void preorder(struct mw_tree_step *steps, const struct children *children
 }
 
 /* Sorts the nodes; the steps through them, malloc'ed. NULL: no memory. */
-static struct mw_tree_step *walk(struct mw_tree_kept *kept, uint32_t n)
+static struct mw_tree_step *walk_nodes(struct mw_tree_kept *kept, uint32_t n)
 {
 	struct children *children = calloc(n, sizeof(*children));
 	struct mw_tree_step *steps = calloc(n, sizeof(*steps));
@@ -254,7 +254,7 @@ void mw_tree_plan_make(struct mw_tree_plan *l, const struct mw_profile *p,
 	if (tree_make(&l->tree, p, view))
 		l->kept = prune(&l->tree, p, view->most, &l->n);
 	if (l->kept)
-		l->steps = walk(l->kept, l->n);
+		l->steps = walk_nodes(l->kept, l->n);
 }
 
 void mw_tree_plan_free(struct mw_tree_plan *l)

@@ -93,8 +93,8 @@ static void strings(struct mw_buf *b, const char *name, const struct mw_intern *
 	mw_buf_str(b, "]");
 }
 
-static void head(struct mw_buf *b, const struct mw_profile *p, const struct mw_profile_view *view,
-		 const struct mw_tree_node *root, uint32_t pruned)
+static void tree_head(struct mw_buf *b, const struct mw_profile *p, const struct mw_profile_view *view,
+		      const struct mw_tree_node *root, uint32_t pruned)
 {
 	static const char *const by[] = { "live", "total", "growth", "objects" };
 	const struct mw_row *row = view->row < p->snapshot->n ? &p->snapshot->rows[view->row] : NULL;
@@ -166,7 +166,7 @@ void mw_profile_tree(struct mw_buf *b, const struct mw_profile *p, const struct 
 
 	mw_tree_plan_make(&l, p, view);
 	if (l.steps) {
-		head(b, p, view, &l.tree.nodes[0], mw_tree_count(&l.tree) - l.n);
+		tree_head(b, p, view, &l.tree.nodes[0], mw_tree_count(&l.tree) - l.n);
 		nodes(b, &l.tree, l.kept, l.steps, l.n, view->by == MW_VIEW_GROWTH);
 	}
 	b->failed |= !l.steps;

@@ -26,7 +26,7 @@ void mw_self_curve(struct mw_self *s, const struct mw_history *h)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -35,7 +35,7 @@ static int compare(const void *a, const void *b)
 
 double mw_median(double *v, size_t n)
 {
-	qsort(v, n, sizeof(*v), compare);
+	qsort(v, n, sizeof(*v), compare_doubles);
 	if (!n)
 		return 0;
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;

@@ -13,7 +13,7 @@
 #include "shared/text/json.h"
 
 /* Of "A|B|C", the one with that index. */
-static void word(struct mw_buf *b, const char *name, const char *words, unsigned i)
+static void put_option_word(struct mw_buf *b, const char *name, const char *words, unsigned i)
 {
 	for (; i && strchr(words, '|'); i--)
 		words = strchr(words, '|') + 1;
@@ -65,7 +65,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 #define MODE(field) octal(b, name, o->field)
 #define FD(field) mw_json_known(b, name, (uint64_t)o->field, o->field >= 0)
 #define FLAG(field) mw_json_bool(b, name, o->field)
-#define WORD(field) word(b, name, words, o->field)
+#define WORD(field) put_option_word(b, name, words, o->field)
 #define IF(field) mw_json_str(b, name, o->field ? words : NULL)
 #define STACKS(field) stacks(b, name, o)
 #define LABELS(field) labels(b, name, o)

@@ -28,7 +28,7 @@
 
 /* --- writing ----------------------------------------------------------------- */
 
-static void field(struct mw_buf *b, uint64_t v)
+static void put_wire_field(struct mw_buf *b, uint64_t v)
 {
 	mw_buf_u64(b, v);
 	mw_buf_str(b, "\t");
@@ -36,13 +36,13 @@ static void field(struct mw_buf *b, uint64_t v)
 
 static void put_process(struct mw_buf *b, const struct mw_stats *s)
 {
-	field(b, (uint64_t)getpid());
-	field(b, mw_pid_namespace());
-	field(b, s->ruby_lookup && strcmp(s->ruby_lookup, "none") != 0);
-	field(b, s->life_unit && !strcmp(s->life_unit, "bytes"));
-	field(b, (uint64_t)s->forker);
-	field(b, (uint64_t)s->eldest);
-#define X(f) field(b, s->f);
+	put_wire_field(b, (uint64_t)getpid());
+	put_wire_field(b, mw_pid_namespace());
+	put_wire_field(b, s->ruby_lookup && strcmp(s->ruby_lookup, "none") != 0);
+	put_wire_field(b, s->life_unit && !strcmp(s->life_unit, "bytes"));
+	put_wire_field(b, (uint64_t)s->forker);
+	put_wire_field(b, (uint64_t)s->eldest);
+#define X(f) put_wire_field(b, s->f);
 	STATS_FIELDS(X)
 	MW_WIRE_FLAGS(X)
 #undef X
@@ -51,9 +51,9 @@ static void put_process(struct mw_buf *b, const struct mw_stats *s)
 
 static void put_row(struct mw_buf *b, const struct mw_row *r)
 {
-	field(b, r->kind);
-	field(b, r->file_len);
-#define X(f) field(b, r->f);
+	put_wire_field(b, r->kind);
+	put_wire_field(b, r->file_len);
+#define X(f) put_wire_field(b, r->f);
 	ROW_FIELDS(X)
 #undef X
 	mw_buf_i64(b, r->growth);
@@ -86,9 +86,9 @@ static int put_at(struct mw_buf *b, const struct mw_api *api, const char *locati
 		const struct mw_live *l = &at.lives->v[i];
 
 		mw_buf_str(b, "+"); /* no row begins so */
-		field(b, l->size);
-		field(b, mw_live_age(&at, l));
-		field(b, l->addr);
+		put_wire_field(b, l->size);
+		put_wire_field(b, mw_live_age(&at, l));
+		put_wire_field(b, l->addr);
 		mw_buf_str(b, "\n");
 	}
 	ret = mw_wire_put_stacks_at(b, api, at.row);
@@ -140,16 +140,16 @@ static void put_self(struct mw_buf *b, const struct mw_self *s)
 	const char *sentence = s->sentence ? s->sentence : "";
 
 	mw_buf_str(b, "!"); /* no row begins so */
-	field(b, s->rss);
+	put_wire_field(b, s->rss);
 	mw_buf_i64(b, s->rate);
 	mw_buf_fmt(b, "\t%s\t", s->kind);
 	mw_buf_text(b, sentence, strlen(sentence));
 	mw_buf_str(b, "\n");
 	for (size_t i = 0; i < s->n; i++) {
 		mw_buf_str(b, "*"); /* nor so */
-		field(b, s->v[i].t);
-		field(b, s->v[i].rss);
-		field(b, s->v[i].live);
+		put_wire_field(b, s->v[i].t);
+		put_wire_field(b, s->v[i].rss);
+		put_wire_field(b, s->v[i].live);
 		mw_buf_str(b, "\n");
 	}
 }
@@ -178,7 +178,7 @@ static bool take_sign(struct reader *r)
 }
 
 /* Takes a number and its tab: 20 digits at most, and no more than UINT64_MAX. */
-static uint64_t take(struct reader *r)
+static uint64_t take_wire_number(struct reader *r)
 {
 	uint64_t v = 0;
 	bool large = false;
@@ -197,7 +197,7 @@ static uint64_t take(struct reader *r)
 static int64_t take_signed(struct reader *r)
 {
 	bool minus = take_sign(r);
-	uint64_t v = take(r);
+	uint64_t v = take_wire_number(r);
 
 	if (v > (uint64_t)INT64_MAX + minus)
 		r->bad = true;
@@ -206,7 +206,7 @@ static int64_t take_signed(struct reader *r)
 
 static uint32_t take_u32(struct reader *r)
 {
-	uint64_t v = take(r);
+	uint64_t v = take_wire_number(r);
 
 	if (v > UINT32_MAX)
 		r->bad = true;
@@ -225,16 +225,16 @@ static void take_process(struct reader *r, struct mw_wire *w)
 {
 	struct mw_stats *s = &w->stats;
 
-	w->pid = (long)take(r);
-	w->ns = take(r);
-	w->ruby = take(r) != 0;
-	s->life_unit = take(r) ? "bytes" : "gc";
-	s->forker = (long)take(r);
-	s->eldest = (long)take(r);
-#define X(f) s->f = take(r);
+	w->pid = (long)take_wire_number(r);
+	w->ns = take_wire_number(r);
+	w->ruby = take_wire_number(r) != 0;
+	s->life_unit = take_wire_number(r) ? "bytes" : "gc";
+	s->forker = (long)take_wire_number(r);
+	s->eldest = (long)take_wire_number(r);
+#define X(f) s->f = take_wire_number(r);
 	STATS_FIELDS(X)
 #undef X
-#define X(f) s->f = take(r) != 0;
+#define X(f) s->f = take_wire_number(r) != 0;
 	MW_WIRE_FLAGS(X)
 #undef X
 	take_newline(r);
@@ -287,7 +287,7 @@ static void take_kind(struct reader *r, char kind[MW_SELF_KIND])
 static void take_self(struct reader *r, struct mw_self *s)
 {
 	r->p++;
-	s->rss = take(r);
+	s->rss = take_wire_number(r);
 	s->rate = take_signed(r);
 	take_kind(r, s->kind);
 	if (!r->bad && !take_text(r, &s->sentence))
@@ -314,14 +314,14 @@ static void take_spot(struct reader *r, struct mw_self *s)
 
 static void take_row(struct reader *r, struct mw_row *row)
 {
-	uint64_t kind = take(r), file = take(r);
+	uint64_t kind = take_wire_number(r), file = take_wire_number(r);
 
 	row->id = MW_ID_NONE;
 	row->kind = (enum mw_kind)kind;
 	row->file_len = (uint32_t)file;
 	if (kind > MW_KIND_SPECIAL || file > UINT32_MAX)
 		r->bad = true;
-#define X(f) row->f = take(r);
+#define X(f) row->f = take_wire_number(r);
 	ROW_FIELDS(X)
 #undef X
 	row->growth = take_signed(r);
@@ -333,9 +333,9 @@ static void take_row(struct reader *r, struct mw_row *row)
 static void take_live(struct reader *r, struct mw_live *l)
 {
 	r->p++;
-	l->size = take(r);
-	l->generation = take(r);
-	l->addr = (uintptr_t)take(r);
+	l->size = take_wire_number(r);
+	l->generation = take_wire_number(r);
+	l->addr = (uintptr_t)take_wire_number(r);
 	l->id = 0;
 	take_newline(r);
 }
@@ -343,7 +343,7 @@ static void take_live(struct reader *r, struct mw_live *l)
 /* Takes a number below n. */
 static uint32_t take_index(struct reader *r, size_t n)
 {
-	uint64_t v = take(r);
+	uint64_t v = take_wire_number(r);
 
 	if (v >= n || v > UINT32_MAX)
 		r->bad = true;
@@ -367,23 +367,23 @@ static void take_frame(struct reader *r, struct mw_wire *w)
 	}
 }
 
-/* The frames are the line's remaining fields: make_room() has counted at least as many tabs. */
+/* The frames are the line's remaining fields: make_wire_room() has counted at least as many tabs. */
 static void take_stack(struct reader *r, struct mw_wire *w)
 {
 	struct mw_stacked *s = &w->stacks[w->stacks_n++];
 
 	r->p++;
 	s->id = take_index(r, w->n);
-	s->bytes = (double)take(r);
-	s->blocks = (double)take(r) / MW_WIRE_BLOCKS;
-	s->live_bytes = (double)take(r);
-	s->live_blocks = (double)take(r) / MW_WIRE_BLOCKS;
+	s->bytes = (double)take_wire_number(r);
+	s->blocks = (double)take_wire_number(r) / MW_WIRE_BLOCKS;
+	s->live_bytes = (double)take_wire_number(r);
+	s->live_blocks = (double)take_wire_number(r) / MW_WIRE_BLOCKS;
 	s->samples = take_u32(r);
 	s->live_samples = take_u32(r);
-	s->born_bytes = (double)take(r);
+	s->born_bytes = (double)take_wire_number(r);
 	s->born_samples = take_u32(r);
-	s->objects = (double)take(r);
-	s->object_bytes = (double)take(r);
+	s->objects = (double)take_wire_number(r);
+	s->object_bytes = (double)take_wire_number(r);
 	s->object_samples = take_u32(r);
 	s->label = take_index(r, w->frames_n + 1);
 	s->first = (uint32_t)w->chain_n;
@@ -411,7 +411,7 @@ static size_t skip_line(const char **s, const char *end)
 }
 
 /* Allocates what is needed for the lines that are left. False: no memory. */
-static bool make_room(struct mw_wire *w, const struct reader *r)
+static bool make_wire_room(struct mw_wire *w, const struct reader *r)
 {
 	size_t rows = 1, lives = 1, texts = 1, frames = 1, stacks = 1, chain = 1;
 
@@ -482,7 +482,7 @@ int mw_wire_read(struct mw_wire *w, char *text, size_t n)
 	r.p = all + sizeof(version) - 1;
 	r.end = all + n;
 	take_process(&r, w);
-	if (r.bad || !make_room(w, &r))
+	if (r.bad || !make_wire_room(w, &r))
 		goto bad;
 	while (r.p < r.end && !r.bad)
 		take_line(&r, w);

@@ -12,7 +12,7 @@
 #include "shared/report/row_index.h"
 #include "wire.h"
 
-static void field(struct mw_buf *b, uint64_t v)
+static void put_stacks_field(struct mw_buf *b, uint64_t v)
 {
 	mw_buf_u64(b, v);
 	mw_buf_str(b, "\t");
@@ -21,11 +21,11 @@ static void field(struct mw_buf *b, uint64_t v)
 /* An estimate, rounded; NaN is 0. */
 static void estimate(struct mw_buf *b, double v)
 {
-	field(b, v > 0 ? v < 1e18 ? (uint64_t)(v + 0.5) : (uint64_t)1e18 : 0);
+	put_stacks_field(b, v > 0 ? v < 1e18 ? (uint64_t)(v + 0.5) : (uint64_t)1e18 : 0);
 }
 
 /* Appends the text if it is new; returns its number. */
-static uint32_t text(struct mw_buf *b, struct mw_intern *texts, const char *s)
+static uint32_t put_new_text(struct mw_buf *b, struct mw_intern *texts, const char *s)
 {
 	uint32_t known = texts->n, id = mw_intern_str(texts, s);
 
@@ -38,7 +38,7 @@ static uint32_t text(struct mw_buf *b, struct mw_intern *texts, const char *s)
 }
 
 /* Without an address, the reader couldn't tell it from a method in C. */
-static const char *name_of(const struct mw_stacked_frame *f)
+static const char *name_of_frame(const struct mw_stacked_frame *f)
 {
 	return !f->name ? "" : !*f->name && f->address ? "(native code)" : f->name;
 }
@@ -80,14 +80,14 @@ static bool put_frames(struct mw_buf *b, const struct mw_stacks *s, const uint32
 			continue;
 
 		const struct mw_stacked_frame *f = &s->frames[i];
-		uint32_t name = text(b, &texts, name_of(f)),
-			 file = text(b, &texts, f->file ? f->file : "");
+		uint32_t name = put_new_text(b, &texts, name_of_frame(f)),
+			 file = put_new_text(b, &texts, f->file ? f->file : "");
 
 		mw_buf_str(b, "@");
-		field(b, f->kind);
-		field(b, f->line);
-		field(b, name);
-		field(b, file);
+		put_stacks_field(b, f->kind);
+		put_stacks_field(b, f->line);
+		put_stacks_field(b, name);
+		put_stacks_field(b, file);
 		mw_buf_str(b, "\n");
 	}
 	ok = !texts.failed;
@@ -99,21 +99,21 @@ static void put_stack(struct mw_buf *b, const struct mw_stacks *s, const struct 
 		      const struct mw_row_index *ids, const uint32_t *numbers)
 {
 	mw_buf_str(b, "#");
-	field(b, mw_row_by_id(ids, k->id) - 1);
+	put_stacks_field(b, mw_row_by_id(ids, k->id) - 1);
 	estimate(b, k->bytes);
 	estimate(b, k->blocks * MW_WIRE_BLOCKS);
 	estimate(b, k->live_bytes);
 	estimate(b, k->live_blocks * MW_WIRE_BLOCKS);
-	field(b, k->samples);
-	field(b, k->live_samples);
+	put_stacks_field(b, k->samples);
+	put_stacks_field(b, k->live_samples);
 	estimate(b, k->born_bytes);
-	field(b, k->born_samples);
+	put_stacks_field(b, k->born_samples);
 	estimate(b, k->objects);
 	estimate(b, k->object_bytes);
-	field(b, k->object_samples);
-	field(b, k->label ? numbers[k->label] + 1 : 0);
+	put_stacks_field(b, k->object_samples);
+	put_stacks_field(b, k->label ? numbers[k->label] + 1 : 0);
 	for (uint32_t i = 0; i < k->depth; i++)
-		field(b, numbers[s->chain[k->first + i]]);
+		put_stacks_field(b, numbers[s->chain[k->first + i]]);
 	mw_buf_str(b, "\n");
 }
 
