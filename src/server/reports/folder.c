@@ -72,7 +72,7 @@ static int make_hidden(struct mw_folder *f)
 	return f->hidden < 0 ? errno : 0;
 }
 
-static bool is_there(const struct mw_folder *f)
+static bool report_is_there(const struct mw_folder *f)
 {
 	char first[MW_REPORT_NAME + 8];
 	struct stat st;
@@ -91,12 +91,12 @@ int mw_folder_make(struct mw_folder *f, const char *app, long pid, int64_t unix_
 
 		mw_utc_stamp(at, unix_time);
 		snprintf(f->name, sizeof(f->name), "%s-%ld-%s", app, pid, at);
-		err = is_there(f) ? EEXIST : make_hidden(f);
+		err = report_is_there(f) ? EEXIST : make_hidden(f);
 	}
 	return err;
 }
 
-static int write_all(int fd, const char *text, size_t n)
+static int write_whole_text(int fd, const char *text, size_t n)
 {
 	while (n) {
 		ssize_t wrote = write(fd, text, n);
@@ -116,13 +116,13 @@ int mw_folder_add(struct mw_folder *f, const char *file, const char *text, size_
 
 	if (fd < 0)
 		return errno;
-	err = write_all(fd, text, n);
+	err = write_whole_text(fd, text, n);
 	if (close(fd) && !err && errno != EINTR) /* a quota may show here */
 		err = errno;
 	return err;
 }
 
-static int copy(int from_dir, int to_dir, const char *file, mode_t mode)
+static int copy_report_file(int from_dir, int to_dir, const char *file, mode_t mode)
 {
 	int from = openat(from_dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	int to = from < 0 ? -1 : openat(to_dir, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -131,7 +131,7 @@ static int copy(int from_dir, int to_dir, const char *file, mode_t mode)
 	ssize_t n;
 
 	while (!err && (n = read(from, piece, sizeof(piece))) != 0)
-		err = n < 0 ? errno : write_all(to, piece, (size_t)n);
+		err = n < 0 ? errno : write_whole_text(to, piece, (size_t)n);
 	if (from >= 0)
 		close(from);
 	if (to >= 0 && close(to) && !err)
@@ -154,7 +154,9 @@ int mw_folder_publish_first(struct mw_folder *f)
 	for (int i = 0; i < MW_REPORT_FIRST && !err; i++) {
 		/* some file systems have no second name for a file */
 		if (linkat(before, mw_report_files[i], f->hidden, mw_report_files[i], 0))
-			err = errno == ENOENT ? 0 : copy(before, f->hidden, mw_report_files[i], f->mode);
+			err = errno == ENOENT ?
+				      0 :
+				      copy_report_file(before, f->hidden, mw_report_files[i], f->mode);
 	}
 	close(before);
 	return err;

@@ -21,7 +21,7 @@ static struct stat at_start; /* st_mode 0: it was closed */
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-static void text(struct mw_buf *b, const char *name, const struct mw_buf *said)
+static void put_said_text(struct mw_buf *b, const char *name, const struct mw_buf *said)
 {
 	size_t n = said->n < SENTENCE ? said->n : mw_utf8_begin(said->p, SENTENCE);
 
@@ -29,7 +29,7 @@ static void text(struct mw_buf *b, const char *name, const struct mw_buf *said)
 		mw_json_text(b, name, said->p, n);
 }
 
-static void figures(struct mw_buf *b, struct mw_site *s)
+static void put_report_figures(struct mw_buf *b, struct mw_site *s)
 {
 	struct mw_stats stats = { 0 };
 	struct mw_limits l;
@@ -47,7 +47,7 @@ static void figures(struct mw_buf *b, struct mw_site *s)
 		mw_json_u64(b, "limit_bytes", l.bytes);
 }
 
-static void row(struct mw_buf *b, const struct mw_row *r)
+static void put_report_row(struct mw_buf *b, const struct mw_row *r)
 {
 	mw_json_open(b, NULL, '{');
 	mw_json_text(b, "location", r->location, r->location_len);
@@ -57,7 +57,7 @@ static void row(struct mw_buf *b, const struct mw_row *r)
 	mw_buf_str(b, "}");
 }
 
-static bool rows(struct mw_buf *b, const struct mw_api *api)
+static bool put_report_rows(struct mw_buf *b, const struct mw_api *api)
 {
 	const struct mw_query q = { .sort = mw_column_find("live_bytes", 10), .limit = ROWS };
 	struct mw_result result;
@@ -68,7 +68,7 @@ static bool rows(struct mw_buf *b, const struct mw_api *api)
 	for (size_t i = 0; i < result.n && !b->failed; i++) {
 		size_t before = b->n;
 
-		row(b, &result.rows[i]);
+		put_report_row(b, &result.rows[i]);
 		if (b->n <= ROOM)
 			continue;
 		b->n = before;
@@ -94,11 +94,11 @@ bool mw_report_line(struct mw_buf *b, struct mw_site *s, const struct mw_report_
 	mw_json_seconds(b, "uptime", mw_site_uptime(s));
 	mw_json_str(b, "cause", about->cause);
 	if (said) {
-		text(b, "sentence", &said->sentence);
-		text(b, "next", &said->next);
+		put_said_text(b, "sentence", &said->sentence);
+		put_said_text(b, "next", &said->next);
 	}
-	figures(b, s);
-	if (!rows(b, s->api))
+	put_report_figures(b, s);
+	if (!put_report_rows(b, s->api))
 		return false;
 	mw_buf_str(b, "}\n");
 	return true;

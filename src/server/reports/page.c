@@ -40,7 +40,7 @@ static void past(struct mw_buf *b, void *ctx)
 	mw_html_past(b, &p->call);
 }
 
-static void row(struct mw_buf *b, const struct mw_row *r)
+static void report_page_row(struct mw_buf *b, const struct mw_row *r)
 {
 	mw_buf_str(b, "<tr>");
 	mw_html_bytes_cell(b, r->live_bytes);
@@ -54,7 +54,7 @@ static void row(struct mw_buf *b, const struct mw_row *r)
 	mw_buf_str(b, "</td></tr>\n");
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static void report_page_rows(struct mw_buf *b, void *ctx)
 {
 	const struct page *p = ctx;
 	const struct mw_api *api = p->call.api;
@@ -66,12 +66,12 @@ static void rows(struct mw_buf *b, void *ctx)
 		return;
 	}
 	for (size_t i = 0; i < result.n; i++)
-		row(b, &result.rows[i]);
+		report_page_row(b, &result.rows[i]);
 	mw_result_free(&result, api);
 }
 
 /* In a script element: "<" could end it. */
-static void json(struct mw_buf *b, void *ctx)
+static void flame_tree_json(struct mw_buf *b, void *ctx)
 {
 	const struct mw_buf *tree = &((const struct page *)ctx)->tree;
 	size_t from = 0;
@@ -95,9 +95,9 @@ bool mw_report_page(struct mw_buf *b, struct mw_site *s, const struct mw_report_
 		{ .name = "title", .fill = title, .ctx = &p },
 		{ .name = "process", .fill = process, .ctx = &p },
 		{ .name = "past", .fill = past, .ctx = &p },
-		{ .name = "rows", .fill = rows, .ctx = &p },
+		{ .name = "rows", .fill = report_page_rows, .ctx = &p },
 		{ .name = "version", .text = MWRAP_VERSION },
-		{ .name = "json", .fill = json, .ctx = &p },
+		{ .name = "json", .fill = flame_tree_json, .ctx = &p },
 	};
 
 	p.req = (struct mw_request){ .method = "GET", .path = "/", .base = "", .site = s };

@@ -92,7 +92,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* All of the app, malloc'ed; half-written ones are removed at once. */
-static struct found *find(struct mw_folder *folder, const char *app, size_t *n)
+static struct found *find_reports(struct mw_folder *folder, const char *app, size_t *n)
 {
 	struct found *v = calloc(FOUND_MAX, sizeof(*v));
 	int fd = openat(folder->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -127,7 +127,7 @@ static struct found *find(struct mw_folder *folder, const char *app, size_t *n)
 void mw_folder_prune(struct mw_folder *folder, const char *app, uint64_t keep, uint64_t max)
 {
 	size_t n;
-	struct found *v = find(folder, app, &n);
+	struct found *v = find_reports(folder, app, &n);
 	uint64_t bytes = 0;
 
 	if (!v)

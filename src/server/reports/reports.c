@@ -100,7 +100,7 @@ static void name_cause(int which, const struct mw_options *o)
 		 text[1] ? text[1] : "");
 }
 
-static void begin(struct mw_site *s, int which)
+static void begin_report(struct mw_site *s, int which)
 {
 	name_cause(which, s->api->options());
 	reports.which = which;
@@ -122,7 +122,7 @@ static void complain(const struct mw_report_result *r, const struct mw_options *
 		mw_log("report_dir %s: %s", o->report_dir, mw_sys_error(r->err));
 }
 
-static void end(struct mw_site *s, const struct mw_report_result *r)
+static void end_report(struct mw_site *s, const struct mw_report_result *r)
 {
 	const struct mw_options *o = s->api->options();
 
@@ -159,12 +159,12 @@ static void feed(struct mw_site *s)
 	mw_report_job_give(reports.job, reports.file++, &text);
 }
 
-static void go_on(struct mw_site *s)
+static void go_on_with_report(struct mw_site *s)
 {
 	struct mw_report_result r;
 
 	if (mw_report_job_over(reports.job, &r))
-		end(s, &r);
+		end_report(s, &r);
 	else if (mw_report_job_takes(reports.job))
 		feed(s);
 }
@@ -195,7 +195,7 @@ static void look_at_ooms(struct mw_report_facts *f, const struct mw_limits *l)
 	f->pressed = l->group.stalled_percent != MW_LIMIT_UNKNOWN && l->group.stalled_percent >= PRESSED;
 }
 
-static void look_at(struct mw_report_facts *f, struct mw_site *s, bool exits)
+static void gather_report_facts(struct mw_report_facts *f, struct mw_site *s, bool exits)
 {
 	const struct mw_options *o = s->api->options();
 	struct mw_limits l;
@@ -232,17 +232,17 @@ int mw_reports_look(struct mw_site *s, uint64_t now)
 	if (!reports.on)
 		return -1;
 	if (reports.job) {
-		go_on(s); /* the writer wakes the loop */
+		go_on_with_report(s); /* the writer wakes the loop */
 		return reports.wake < 0 ? 10 : 1000;
 	}
 	(void)mw_command_reap();
 	if (now < reports.look_next && !s->report_asked)
 		return (int)(reports.look_next - now);
-	look_at(&f, s, false);
+	gather_report_facts(&f, s, false);
 	which = mw_report_is_due(&reports.due, o, &f);
 	if (which >= 0) {
 		s->report_asked = false;
-		begin(s, which);
+		begin_report(s, which);
 	}
 	reports.look_next = now + (uint64_t)mw_report_next_look(&reports.due, o, &f);
 	return (int)(reports.look_next - now);
@@ -272,7 +272,7 @@ void mw_reports_start(const struct mw_api *api)
 static void finish(struct mw_site *s, uint64_t until)
 {
 	while (reports.job && mw_now_ms() < until) {
-		go_on(s);
+		go_on_with_report(s);
 		mw_sys_nap();
 	}
 }
@@ -287,10 +287,10 @@ void mw_reports_exit(struct mw_site *s)
 		return;
 	finish(s, until);
 	if (!reports.job && asks_for(s->api->options(), MW_REPORT_EXIT)) {
-		look_at(&f, s, true);
+		gather_report_facts(&f, s, true);
 		which = mw_report_is_due(&reports.due, s->api->options(), &f);
 		if (which >= 0)
-			begin(s, which);
+			begin_report(s, which);
 		finish(s, until);
 	}
 	if (reports.job)

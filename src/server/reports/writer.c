@@ -33,7 +33,7 @@ struct mw_report_job {
 	struct mw_folder folder; /* the report's thread's */
 };
 
-static void let_go(struct mw_report_job *j)
+static void let_report_job_go(struct mw_report_job *j)
 {
 	if (atomic_fetch_sub(&j->owners, 1) > 1)
 		return;
@@ -41,7 +41,7 @@ static void let_go(struct mw_report_job *j)
 	free(j);
 }
 
-static void wake(struct mw_report_job *j)
+static void wake_for_report(struct mw_report_job *j)
 {
 	const uint64_t one = 1;
 
@@ -53,7 +53,7 @@ static void wake(struct mw_report_job *j)
 static int next_file(struct mw_report_job *j)
 {
 	atomic_store(&j->turn, SERVERS);
-	wake(j);
+	wake_for_report(j);
 	while (atomic_load(&j->turn) != WRITERS)
 		if (atomic_load(&j->dropped) ||
 		    !j->api->sleep_until(mw_now_ns() + POLL_MS * UINT64_C(1000000)))
@@ -124,7 +124,7 @@ static void run_command(struct mw_report_job *j)
 	j->result.command_err = mw_command_run(j->options->report_command, path);
 }
 
-static void *run(void *arg)
+static void *run_report_job(void *arg)
 {
 	struct mw_report_job *j = arg;
 
@@ -134,8 +134,8 @@ static void *run(void *arg)
 	if (!j->result.err && j->options->report_command)
 		run_command(j);
 	atomic_store(&j->over, true);
-	wake(j);
-	let_go(j);
+	wake_for_report(j);
+	let_report_job_go(j);
 	return NULL;
 }
 
@@ -152,7 +152,7 @@ struct mw_report_job *mw_report_job_begin(const struct mw_api *api, int wake_fd,
 	j->wake = wake_fd;
 	strcpy(j->app, app);
 	if (mw_options_expand(o->report_dir, (long)getpid(), j->dir, sizeof(j->dir)) < 0 ||
-	    api->thread_start(run, j, STACK)) {
+	    api->thread_start(run_report_job, j, STACK)) {
 		free(j);
 		return NULL;
 	}
@@ -188,5 +188,5 @@ bool mw_report_job_over(const struct mw_report_job *j, struct mw_report_result *
 void mw_report_job_drop(struct mw_report_job *j)
 {
 	atomic_store(&j->dropped, true);
-	let_go(j);
+	let_report_job_go(j);
 }
