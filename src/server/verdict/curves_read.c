@@ -109,8 +109,8 @@ static bool make_block(struct block *b, struct mw_curve_set *set, size_t curves,
 }
 
 /* A slot's values from its first known one on; what is unknown later holds the one before. */
-static void take(struct mw_curve_set *set, struct block *b, const struct moments *m,
-		 const struct mw_curves_slot *s, uint32_t slot)
+static void take_curve(struct mw_curve_set *set, struct block *b, const struct moments *m,
+		       const struct mw_curves_slot *s, uint32_t slot)
 {
 	struct mw_curve *curve = &b->curves[set->n];
 	size_t first = 0, n = 0;
@@ -181,7 +181,7 @@ static int read_some(const struct mw_curves *c, const char *location, size_t len
 
 		if (s->name && !s->fresh &&
 		    (!location || (s->name_len == len && !memcmp(s->name, location, len))))
-			take(set, &b, &m, s, i);
+			take_curve(set, &b, &m, s, i);
 	}
 	if (!location)
 		take_rest(set, &b, &m, c);
@@ -283,7 +283,7 @@ static void rank(struct mw_buf *b, const struct times *a, const struct mw_curve 
 	mw_json_i64(b, NULL, (int64_t)mw_trend_rank(room, room + c->n, c->n, first, a->to));
 }
 
-static void row(struct mw_buf *b, const struct times *a, const struct mw_curve *c, double *room)
+static void curve_row_json(struct mw_buf *b, const struct times *a, const struct mw_curve *c, double *room)
 {
 	mw_json_open(b, "\n", '[');
 	mw_json_known(b, NULL, c->id, c->id != MW_ID_NONE);
@@ -311,7 +311,7 @@ void mw_curves_render(struct mw_buf *b, const struct mw_curve_set *set, double f
 	mw_json_open(b, "\nrows", '[');
 	room = calloc(mw_curves_longest(set) + 1, 2 * sizeof(*room));
 	for (size_t i = 0; i < set->n; i++)
-		row(b, &a, &set->v[i], room);
+		curve_row_json(b, &a, &set->v[i], room);
 	free(room);
 	mw_buf_str(b, "]");
 	values(b, "\nrest", &a, set->rest_n, set->rest_t, set->rest_bytes);

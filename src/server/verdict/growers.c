@@ -48,7 +48,7 @@ static bool grows(struct mw_trend *t, const struct mw_verdict *v, const struct m
 	       !was_as_high(looks + 1, n - 1, c, t);
 }
 
-static bool is_there(const struct mw_verdict *v, const char *location, size_t len)
+static bool grower_is_there(const struct mw_verdict *v, const char *location, size_t len)
 {
 	for (size_t i = 0; i < v->growers_n; i++)
 		if (v->growers[i].at.len == len && !memcmp(v->growers[i].at.location, location, len))
@@ -57,7 +57,7 @@ static bool is_there(const struct mw_verdict *v, const char *location, size_t le
 }
 
 /* In order of their rates; without the slowest if there are too many. */
-static void put(struct mw_verdict *v, const struct mw_grower *g)
+static void put_grower(struct mw_verdict *v, const struct mw_grower *g)
 {
 	size_t at = v->growers_n;
 
@@ -75,10 +75,10 @@ static void put_accused(struct mw_verdict *v)
 	const struct mw_verdict_location *at = &v->locations[0];
 	double window = mw_larger(v->to - v->since, 1);
 
-	if (!v->growing || !mw_verdict_at(v) || is_there(v, at->location, at->len) ||
+	if (!v->growing || !mw_verdict_at(v) || grower_is_there(v, at->location, at->len) ||
 	    (v->kind != MW_VERDICT_GROWS && v->kind != MW_VERDICT_EXPLODES))
 		return;
-	put(v, &(struct mw_grower){ *at, v->since, v->at_location ? v->rate : at->change / window });
+	put_grower(v, &(struct mw_grower){ *at, v->since, v->at_location ? v->rate : at->change / window });
 }
 
 void mw_judge_growers(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
@@ -92,13 +92,13 @@ void mw_judge_growers(struct mw_verdict *v, const struct mw_evidence *e, const s
 			const struct mw_curve *c = &set->v[k];
 			struct mw_trend t;
 
-			if (is_there(v, c->location, c->location_len) ||
+			if (grower_is_there(v, c->location, c->location_len) ||
 			    !grows(&t, v, e, looks + i, n - i, c))
 				continue;
-			put(v, &(struct mw_grower){
-				       { c->location, c->location_len, c->file_len, c->kind, t.gain, 0 },
-				       t.since,
-				       t.rate });
+			put_grower(v, &(struct mw_grower){ { c->location, c->location_len, c->file_len,
+							     c->kind, t.gain, 0 },
+							   t.since,
+							   t.rate });
 		}
 	}
 	put_accused(v);

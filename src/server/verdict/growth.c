@@ -177,7 +177,7 @@ struct found {
 };
 
 /* The range that is told of; n: none. A longer one says more, unless its rate is of the past. */
-static size_t choose(const struct found *f, const struct mw_look *looks, size_t n)
+static size_t choose_range(const struct found *f, const struct mw_look *looks, size_t n)
 {
 	size_t chosen = n;
 
@@ -216,7 +216,7 @@ bool mw_judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct m
 
 	for (size_t i = 0; i < n; i++)
 		f.part[i] = grows_for_good(e, looks, i, n, 0, &f.keeps[i], waits);
-	while ((at = choose(&f, looks, n)) < n) {
+	while ((at = choose_range(&f, looks, n)) < n) {
 		say_growth(v, e, &looks[at], f.part[at]);
 		v->unproven = f.keeps[at] == MW_KEEPS_LIKELY;
 		if (v->kind != MW_VERDICT_GROWS || !v->n ||

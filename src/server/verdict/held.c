@@ -78,7 +78,7 @@ static const struct mw_held *before(const struct mw_helds *all, const struct mw_
 	return one;
 }
 
-static double share(double kept, double grown)
+static double kept_share(double kept, double grown)
 {
 	return kept <= 0 ? 0 : kept >= grown ? 1 : kept / grown;
 }
@@ -96,7 +96,7 @@ static double with_old(double of_all, const struct mw_held *last, double since, 
 	/* nearly all is kept: then its age says nothing; a block that grows is young again and again */
 	if (of_all >= 0.8 || !(last->old_t >= since) || last->old_bytes - then < grown / 8)
 		return of_all;
-	of_old = share(last->old_kept - then, last->old_bytes - then);
+	of_old = kept_share(last->old_kept - then, last->old_bytes - then);
 	return of_old < of_all ? of_old : of_all;
 }
 
@@ -145,9 +145,9 @@ double mw_held_share(const struct mw_helds *all, const char *location, size_t le
 	if (!one)
 		return grown < MW_HELD_GROWN ?
 			       UNKNOWN :
-			       with_old(share(stays(last) - then, grown), last, since, then);
+			       with_old(kept_share(stays(last) - then, grown), last, since, then);
 	lately = all_of(last) - all_of(one);
 	return lately < MW_HELD_GROWN ?
 		       0 :
-		       with_old(share(stays(last) - stays(one), lately), last, since, then);
+		       with_old(kept_share(stays(last) - stays(one), lately), last, since, then);
 }

@@ -159,7 +159,7 @@ bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const s
 }
 
 /* Did the series in t[] and v[] come to a new high in the last quarter of its time, by a tenth of its rate? */
-static bool goes_on(const struct mw_look *l, size_t n, const struct mw_trend *t)
+static bool series_goes_on(const struct mw_look *l, size_t n, const struct mw_trend *t)
 {
 	double to = l->scale->to, quarter = (to - t->since) / 4, before = 0, late = 0;
 
@@ -192,7 +192,7 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 
 	n = t == &l->line ? mw_look_curve(l, l->top) : mw_look_series(l, MW_PART_LIVE);
 	/* teeth have highs of any height */
-	if (part == MW_PART_LIVE && !t->teeth && !goes_on(l, n, t))
+	if (part == MW_PART_LIVE && !t->teeth && !series_goes_on(l, n, t))
 		return MW_KEEPS_NOT;
 	if (part == MW_PART_HEAP)
 		return mw_heap_keeps(e, l, t) ? MW_KEEPS : MW_KEEPS_NOT;
@@ -294,7 +294,7 @@ static bool rises_for_good(const struct mw_evidence *e, const struct mw_look *l,
 	t->since = t->begun = from;
 	t->gain = gain;
 	t->rate = gain / (to - from);
-	return gain > 0 && goes_on(l, n, t);
+	return gain > 0 && series_goes_on(l, n, t);
 }
 
 static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, const struct mw_look *l)

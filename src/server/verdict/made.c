@@ -47,7 +47,7 @@ static int by_class(const void *a, const void *b)
 }
 
 /* Sums up all that are equal by `same`; *n is then how many are left. */
-static void sum_up(struct sum *v, size_t *n, compare_fn *same)
+static void sum_up_equal(struct sum *v, size_t *n, compare_fn *same)
 {
 	size_t all = *n;
 
@@ -90,7 +90,7 @@ static void name_classes(const struct mw_evidence *e, double since, struct mw_ve
 	struct sum *v = stays_since(e, since, &m->line, &n);
 
 	if (v)
-		sum_up(v, &n, by_class);
+		sum_up_equal(v, &n, by_class);
 	for (size_t i = 0; i < n; i++)
 		if (*v[i].class && v[i].bytes > most[0]) {
 			most[1] = most[0];
@@ -117,7 +117,7 @@ static double error_of(const struct mw_evidence *e, double since, uint32_t line,
 	for (size_t i = 0; i < n; i++)
 		v[i].of_line = v[i].line == line ? v[i].bytes : 0;
 	if (v)
-		sum_up(v, &n, by_window);
+		sum_up_equal(v, &n, by_window);
 	for (size_t i = 0; i < n; i++) {
 		off = (v[i].of_line - share * v[i].bytes) / bytes;
 		squares += off * off;
@@ -162,7 +162,7 @@ static void compare_lines(struct lines *l, const struct sum *v, size_t n)
 }
 
 /* Does the line make them up to the end of what is known? A cache that was full before isn't what grows. */
-static bool goes_on(const struct lines *l, double since, double to)
+static bool line_goes_on(const struct lines *l, double since, double to)
 {
 	double newest = l->newest < to ? l->newest : to;
 
@@ -194,11 +194,12 @@ void mw_made_find(const struct mw_evidence *e, double since, double to, double g
 
 	*m = (struct mw_verdict_made){ 0 };
 	if (v)
-		sum_up(v, &n, by_line);
+		sum_up_equal(v, &n, by_line);
 	compare_lines(&l, v, n);
 	share = l.top ? l.top->bytes / l.bytes : 0;
 	error = l.top ? error_of(e, since, l.top->line, share, l.bytes) : 0;
-	if (l.top && stands_out(&l, error) && goes_on(&l, since, to) && explains(&l, since, to, grown)) {
+	if (l.top && stands_out(&l, error) && line_goes_on(&l, since, to) &&
+	    explains(&l, since, to, grown)) {
 		m->line = l.top->line;
 		m->samples = l.top->samples;
 		m->at.share = share;

@@ -12,7 +12,7 @@ struct sums {
 	struct mw_verdict_spread v[NAMES]; /* `share` is bytes here */
 };
 
-static void add(struct sums *s, const char *name, uint32_t len, double change)
+static void add_change(struct sums *s, const char *name, uint32_t len, double change)
 {
 	size_t i = 0;
 
@@ -66,10 +66,10 @@ static void measure_spread(struct mw_verdict *v, const struct mw_look *l, double
 
 		if (!(d > 0) || c->kind != MW_KIND_RUBY || !c->file_len)
 			continue;
-		add(&files, c->location, c->file_len, d);
+		add_change(&files, c->location, c->file_len, d);
 		len = gem_of(c->location, c->file_len, &gem);
 		if (len)
-			add(&gems, gem, len, d);
+			add_change(&gems, gem, len, d);
 	}
 	put_most(&v->file, &files, all);
 	put_most(&v->gem, &gems, all);

@@ -25,7 +25,7 @@ struct fifths {
 	size_t collections;
 };
 
-static void add(struct fifths *q, const struct left *l)
+static void add_left(struct fifths *q, const struct left *l)
 {
 	double at = (l->t - q->since) / (q->to - q->since) * FIFTHS;
 	int k = at < FIFTHS ? (int)at : FIFTHS - 1;
@@ -70,7 +70,7 @@ struct walk {
 };
 
 /* The next value. True: another collection has begun, and *done is what the one before left. */
-static bool step(struct walk *w, double t, double v, double since, struct left *done)
+static bool step_to_value(struct walk *w, double t, double v, double since, struct left *done)
 {
 	const struct mw_point *before = w->point, *p;
 
@@ -106,12 +106,12 @@ enum mw_proof mw_proof_of(const struct mw_scale *s, const double *t, const doubl
 	if (!(to > since))
 		return MW_PROOF_UNKNOWN;
 	for (size_t i = 0; i < n && t[i] <= to; i++)
-		if (step(&w, t[i], v[i], since, &done))
-			add(&q, &done);
+		if (step_to_value(&w, t[i], v[i], since, &done))
+			add_left(&q, &done);
 	if (!w.point)
 		return MW_PROOF_UNKNOWN;
 	if (is_done(&w))
-		add(&q, &w.left);
+		add_left(&q, &w.left);
 	return rises(&q, rate);
 }
 
@@ -123,7 +123,7 @@ double mw_proof_left(const struct mw_scale *s, const double *t, const double *v,
 	double value = UNKNOWN;
 
 	for (size_t i = 0; i < n && t[i] <= to; i++) {
-		if (step(&w, t[i], v[i], from, &done))
+		if (step_to_value(&w, t[i], v[i], from, &done))
 			last = done;
 		value = v[i];
 	}

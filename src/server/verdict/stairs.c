@@ -75,7 +75,7 @@ static bool find_stairs(struct stairs *s, const double *t, const double *v, size
 	       s->climbed > (s->to - s->from) * 0.8 && s->most < s->least * 1.25;
 }
 
-static bool goes_on(const struct stairs *s, double to)
+static bool stairs_go_on(const struct stairs *s, double to)
 {
 	return to - s->last < 2.5 * mw_larger(s->gap, 30);
 }
@@ -97,7 +97,7 @@ bool mw_judge_stairs(struct mw_verdict *v, const struct mw_evidence *e, struct m
 		if (kept < KEPT_LEAST || change[i] < mw_larger(change[0] / 2, MIB) ||
 		    !find_stairs(&s, l->t, l->v, mw_look_curve(l, best[i]), e->start + BOOT_SECONDS,
 				 MIB / 4) ||
-		    !goes_on(&s, to))
+		    !stairs_go_on(&s, to))
 			continue;
 		l->top = best[i];
 		l->line = (struct mw_trend){

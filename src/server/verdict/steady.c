@@ -53,7 +53,8 @@ static void accuse(struct mw_accused *a, const struct mw_verdict *v)
 		memcpy(a->location, at->location, at->len);
 }
 
-static bool tell(struct mw_steady *s, const struct mw_verdict *v, double now, const struct mw_so_far *seen)
+static bool tell_verdict(struct mw_steady *s, const struct mw_verdict *v, double now,
+			 const struct mw_so_far *seen)
 {
 	double since = s->told && v->kind == s->kind ? s->since : now;
 
@@ -81,13 +82,13 @@ bool mw_steady_tells(struct mw_steady *s, const struct mw_verdict *v, double now
 
 	if (!s->told || v->kind == s->kind || happened || cant_wait(v->kind) || is_over(s, v) ||
 	    is_refuted(s, v))
-		return tell(s, v, now, seen);
+		return tell_verdict(s, v, now, seen);
 	differs = clock_of(&s->differs_since, true, now);
 	differs_so = clock_of(&s->denied_since, denied, now);
 	/* a major collection has freed what was garbage */
 	if ((denied && seen->majors != s->seen.majors) || differs_so >= MW_DIFFERS_SECONDS ||
 	    (differs >= MW_DIFFERS_SECONDS && now - s->since >= MW_STEADY_SECONDS) ||
 	    (starts && differs >= MW_STARTED_SECONDS))
-		return tell(s, v, now, seen);
+		return tell_verdict(s, v, now, seen);
 	return false;
 }

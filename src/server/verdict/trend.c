@@ -100,7 +100,7 @@ struct sums {
 	double tt[MW_TREND_BINS + 1], tv[MW_TREND_BINS + 1], vv[MW_TREND_BINS + 1];
 };
 
-static void sum_up(struct sums *p, const struct mw_floors *s)
+static void sum_up_floors(struct sums *p, const struct mw_floors *s)
 {
 	p->t[0] = p->v[0] = p->tt[0] = p->tv[0] = p->vv[0] = 0;
 	for (size_t i = 0; i < s->n; i++) {
@@ -131,7 +131,7 @@ static size_t cut(const struct mw_floors *s, double var, size_t starts[MW_TREND_
 	double best[MW_TREND_BINS + 1];
 	size_t from[MW_TREND_BINS + 1], n = 0;
 
-	sum_up(&p, s);
+	sum_up_floors(&p, s);
 	best[0] = 0;
 	for (size_t j = 1; j <= s->n; j++) {
 		best[j] = -1;

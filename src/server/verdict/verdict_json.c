@@ -9,7 +9,7 @@
 
 #define UNKNOWN __builtin_nan("")
 
-static void whole(struct mw_buf *b, const char *name, double x)
+static void whole_json(struct mw_buf *b, const char *name, double x)
 {
 	mw_json_key(b, name);
 	if (mw_known(x))
@@ -27,8 +27,8 @@ static void fraction(struct mw_buf *b, const char *name, double x)
 }
 
 /* Appends what `words` writes, as a JSON string. */
-static void text(struct mw_buf *b, const char *name, const struct mw_verdict *v,
-		 void (*words)(struct mw_buf *, const struct mw_verdict *))
+static void words_json(struct mw_buf *b, const char *name, const struct mw_verdict *v,
+		       void (*words)(struct mw_buf *, const struct mw_verdict *))
 {
 	struct mw_buf s = { 0 };
 
@@ -58,8 +58,8 @@ static void growers(struct mw_buf *b, const struct mw_verdict *v)
 		mw_json_open(b, i ? "\n" : NULL, '{');
 		mw_json_text(b, "location", g->at.location, g->at.len);
 		mw_json_seconds(b, "since", g->since);
-		whole(b, "change", g->at.change);
-		whole(b, "rate_bytes_per_minute", g->rate * 60);
+		whole_json(b, "change", g->at.change);
+		whole_json(b, "rate_bytes_per_minute", g->rate * 60);
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, "]");
@@ -88,13 +88,13 @@ static void rate_of(struct mw_buf *b, const struct mw_verdict *v)
 	mw_json_str(b, "\nrate_of", v->rate < 0 || v->rate > 0 ? of : NULL);
 }
 
-static void parts(struct mw_buf *b, const struct mw_verdict *v)
+static void verdict_parts_json(struct mw_buf *b, const struct mw_verdict *v)
 {
 	mw_json_open(b, "\nparts", '{');
 	for (int i = 0; i < MW_PARTS_N; i++) {
 		mw_json_open(b, mw_part_names[i], '{');
-		whole(b, "now", v->now[i]);
-		whole(b, "change", v->moved[i]);
+		whole_json(b, "now", v->now[i]);
+		whole_json(b, "change", v->moved[i]);
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, "}");
@@ -111,8 +111,8 @@ static void locations(struct mw_buf *b, const struct mw_verdict *v)
 		mw_json_open(b, NULL, '{');
 		mw_json_text(b, "location", l->location, l->len);
 		fraction(b, "share", l->share);
-		whole(b, "change", l->change);
-		whole(b, "rate_bytes_per_minute", window > 0 ? l->change / window * 60 : 0);
+		whole_json(b, "change", l->change);
+		whole_json(b, "rate_bytes_per_minute", window > 0 ? l->change / window * 60 : 0);
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, "]");
@@ -136,7 +136,7 @@ static void made(struct mw_buf *b, const struct mw_verdict_made *m)
 	mw_json_open(b, "\nmade", '{');
 	mw_json_text(b, "location", m->at.location, m->at.len);
 	mw_json_u64(b, "samples", m->samples);
-	whole(b, "object_bytes", m->at.change);
+	whole_json(b, "object_bytes", m->at.change);
 	fraction(b, "share", m->at.share);
 	fraction(b, "error", m->error);
 	mw_json_open(b, "classes", '[');
@@ -147,7 +147,7 @@ static void made(struct mw_buf *b, const struct mw_verdict_made *m)
 	mw_buf_str(b, "}");
 }
 
-static void label(struct mw_buf *b, const struct mw_verdict_label *l)
+static void verdict_label_json(struct mw_buf *b, const struct mw_verdict_label *l)
 {
 	if (!l->name) {
 		mw_json_str(b, "\nlabel", NULL);
@@ -196,13 +196,13 @@ static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 		made(b, &v->made);
 	else
 		mw_json_str(b, "\nmade", NULL);
-	label(b, &v->label);
+	verdict_label_json(b, &v->label);
 	mw_json_bool(b, "\nproof_to_come", v->awaits);
-	whole(b, "count", counts ? v->count : UNKNOWN);
-	whole(b, "count_gain", counts ? v->count_gain : UNKNOWN);
-	whole(b, "seconds_without_collection", v->kind == MW_VERDICT_DISABLED ? v->idle : UNKNOWN);
-	whole(b, "spike", v->kind == MW_VERDICT_SPIKE ? v->spike : UNKNOWN);
-	whole(b, "doubled", v->doubled ? v->doubled : UNKNOWN);
+	whole_json(b, "count", counts ? v->count : UNKNOWN);
+	whole_json(b, "count_gain", counts ? v->count_gain : UNKNOWN);
+	whole_json(b, "seconds_without_collection", v->kind == MW_VERDICT_DISABLED ? v->idle : UNKNOWN);
+	whole_json(b, "spike", v->kind == MW_VERDICT_SPIKE ? v->spike : UNKNOWN);
+	whole_json(b, "doubled", v->doubled ? v->doubled : UNKNOWN);
 	mw_buf_str(b, "}");
 }
 
@@ -214,9 +214,9 @@ static void reach(struct mw_buf *b, const struct mw_reach *r)
 	}
 	mw_json_open(b, "\nlimit", '{');
 	mw_json_str(b, "of", mw_limit_names[r->of]);
-	whole(b, "bytes", r->limit);
+	whole_json(b, "bytes", r->limit);
 	mw_json_seconds(b, "soonest_seconds", r->soonest);
-	whole(b, "latest_seconds", r->latest < MW_REACH_NEVER ? r->latest : UNKNOWN);
+	whole_json(b, "latest_seconds", r->latest < MW_REACH_NEVER ? r->latest : UNKNOWN);
 	mw_buf_str(b, "}");
 }
 
@@ -226,14 +226,14 @@ void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
 
 	mw_json_str(b, "kind", mw_verdict_name(v->kind));
 	mw_json_bool(b, "\ngrowing", v->growing);
-	text(b, "\nsentence", v, mw_verdict_sentence);
-	text(b, "\nnext", v, mw_verdict_next);
+	words_json(b, "\nsentence", v, mw_verdict_sentence);
+	words_json(b, "\nnext", v, mw_verdict_next);
 	mw_json_text(b, "\nat", at ? at->location : NULL, at ? at->len : 0);
 	if (at)
-		text(b, "\nat_text", v, first_short);
+		words_json(b, "\nat_text", v, first_short);
 	else
 		mw_json_str(b, "\nat_text", NULL);
-	whole(b, "\nrate_bytes_per_minute", v->rate * 60);
+	whole_json(b, "\nrate_bytes_per_minute", v->rate * 60);
 	rate_of(b, v);
 	if (v->kind == MW_VERDICT_WATCHING)
 		mw_json_str(b, "\nsince", NULL);
@@ -247,7 +247,7 @@ void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
 	fraction(b, "\nconfidence", v->confidence);
 	mw_json_u64(b, "\nwatch_seconds", v->watch);
 	evidence(b, v);
-	parts(b, v);
+	verdict_parts_json(b, v);
 	locations(b, v);
 	together(b, v);
 	growers(b, v);

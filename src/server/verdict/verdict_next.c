@@ -22,7 +22,7 @@ static void look_at_line(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, " Some of it may be garbage: few major collections have run since.");
 }
 
-static void trim(struct mw_buf *b, const struct mw_verdict *v)
+static void advise_trim(struct mw_buf *b, const struct mw_verdict *v)
 {
 	mw_buf_str(b, "POST /trim gives up to ");
 	mw_words_bytes(b, mw_known(v->now[MW_PART_FREE]) ? v->now[MW_PART_FREE] : 0);
@@ -56,7 +56,7 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 			      "those that Ruby has.");
 		break;
 	case MW_VERDICT_SPIKE:
-		trim(b, v);
+		advise_trim(b, v);
 		mw_buf_str(b, "/map shows what keeps the rest from going back.");
 		break;
 	case MW_VERDICT_TRACKER:
@@ -67,7 +67,7 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 			      "shows whether pages are only half used.");
 		break;
 	case MW_VERDICT_FRAGMENTATION:
-		trim(b, v);
+		advise_trim(b, v);
 		mw_buf_str(b,
 			   "MALLOC_ARENA_MAX=2 or jemalloc slows its return. /map shows it page by page.");
 		break;
@@ -93,7 +93,7 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 		break;
 	default:
 		if (mw_verdict_much_free(v)) {
-			trim(b, v);
+			advise_trim(b, v);
 			mw_buf_str(b, "/map shows it page by page.");
 		}
 	}
