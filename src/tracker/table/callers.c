@@ -18,7 +18,7 @@ static bool could_separate(const char *s, size_t n, size_t at)
 	return end < n && s[end] == ' ' && (!at || (at >= 2 && s[at - 1] == ' ' && is_digit(s[at - 2])));
 }
 
-static bool put(struct mw_callers *c, const char *s, size_t n)
+static bool put_piece(struct mw_callers *c, const char *s, size_t n)
 {
 	if (n > sizeof(c->text) - c->n)
 		return false;
@@ -34,11 +34,11 @@ static bool put_path(struct mw_callers *c, const char *path, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (path[i] != '<' || (i && path[i - 1] == '<') || !could_separate(path, n, i))
 			continue;
-		if (!put(c, path + done, i - done) || !put(c, "<", 1))
+		if (!put_piece(c, path + done, i - done) || !put_piece(c, "<", 1))
 			return false;
 		done = i;
 	}
-	return put(c, path + done, n - done);
+	return put_piece(c, path + done, n - done);
 }
 
 static bool put_line(struct mw_callers *c, uint64_t line)
@@ -49,14 +49,14 @@ static bool put_line(struct mw_callers *c, uint64_t line)
 		*--d = (char)('0' + line % 10);
 	while (line /= 10);
 	*--d = ':';
-	return put(c, d, (size_t)(digits + sizeof(digits) - d));
+	return put_piece(c, d, (size_t)(digits + sizeof(digits) - d));
 }
 
 bool mw_callers_add(struct mw_callers *c, const char *path, size_t n, uint64_t line)
 {
 	size_t before = c->n;
 
-	if ((!before || put(c, MW_CALLERS_BETWEEN, strlen(MW_CALLERS_BETWEEN))) &&
+	if ((!before || put_piece(c, MW_CALLERS_BETWEEN, strlen(MW_CALLERS_BETWEEN))) &&
 	    put_path(c, path, n) && put_line(c, line))
 		return true;
 	c->n = before;

@@ -35,7 +35,7 @@ static bool may_read(struct tables *t, uintptr_t p, size_t n)
 	return true;
 }
 
-static bool word(struct tables *t, uintptr_t p, uint32_t *to)
+static bool read_word(struct tables *t, uintptr_t p, uint32_t *to)
 {
 	if (!may_read(t, p, sizeof(*to)))
 		return false;
@@ -77,30 +77,30 @@ static uint32_t count_by_chains(struct tables *t)
 	uintptr_t buckets, chains;
 
 	for (int i = 0; i < 3; i++)
-		if (!word(t, t->gnu_hash + 4 * (uintptr_t)i, &n[i]))
+		if (!read_word(t, t->gnu_hash + 4 * (uintptr_t)i, &n[i]))
 			return 0;
 	buckets = t->gnu_hash + 16 + n[2] * sizeof(ElfW(Addr));
 	chains = buckets + 4 * (uintptr_t)n[0];
 	for (uint32_t i = 0; i < n[0] && i < MOST; i++) {
-		if (!word(t, buckets + 4 * (uintptr_t)i, &first))
+		if (!read_word(t, buckets + 4 * (uintptr_t)i, &first))
 			return 0;
 		last = first > last ? first : last;
 	}
 	if (last < n[1])
 		return n[1];
 	do {
-		if (!word(t, chains + 4 * (uintptr_t)(last - n[1]), &first))
+		if (!read_word(t, chains + 4 * (uintptr_t)(last - n[1]), &first))
 			return 0;
 	} while (last++ < MOST && !(first & 1));
 	return last;
 }
 
-static uint32_t count(struct tables *t)
+static uint32_t count_symbols(struct tables *t)
 {
 	uint32_t n;
 
 	if (t->hash)
-		return word(t, t->hash + 4, &n) && n < MOST ? n : 0;
+		return read_word(t, t->hash + 4, &n) && n < MOST ? n : 0;
 	return t->gnu_hash ? count_by_chains(t) : 0;
 }
 
@@ -148,7 +148,7 @@ bool mw_exported(const struct mw_object *o, uintptr_t address, struct mw_name *n
 {
 	struct tables t = { .of = o };
 	ElfW(Sym) found = { 0 };
-	uint32_t n = find_tables(&t) ? count(&t) : 0;
+	uint32_t n = find_tables(&t) ? count_symbols(&t) : 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const ElfW(Sym) *s = (const ElfW(Sym) *)t.symbols + i;

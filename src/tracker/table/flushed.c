@@ -17,7 +17,7 @@ struct mw_flushed_frees *mw_flushed_frees(uint32_t id)
  * Takes an entry that is all zeros. One is free at any time but for moments: there are more than
  * locations, and no thread keeps one that its location doesn't have.
  */
-static uint32_t take(struct mw_cs_chunk *c)
+static uint32_t take_frees(struct mw_cs_chunk *c)
 {
 	uint32_t i = mw_get(&c->frees_next) % MW_CS_FREES;
 
@@ -28,7 +28,7 @@ static uint32_t take(struct mw_cs_chunk *c)
 }
 
 /* i was never used. */
-static void give_back(struct mw_cs_chunk *c, uint32_t i)
+static void give_frees_back(struct mw_cs_chunk *c, uint32_t i)
 {
 	mw_assert(mw_get(&c->frees_taken[i]) && !c->frees[i].frees); /* taken, and all zeros */
 	__atomic_store_n(&c->frees_taken[i], 0, __ATOMIC_RELEASE);
@@ -45,11 +45,11 @@ struct mw_flushed_frees *mw_flushed_frees_taken(uint32_t id)
 	if (known)
 		return known;
 	c = __atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE);
-	i = take(c);
+	i = take_frees(c);
 	if (__atomic_compare_exchange_n(&c->frees_at[id % MW_CS_CHUNK], &none, (uint16_t)(i + 1), false,
 					__ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
 		return &c->frees[i];
-	give_back(c, i); /* another thread was first */
+	give_frees_back(c, i); /* another thread was first */
 	return &c->frees[none - 1];
 }
 

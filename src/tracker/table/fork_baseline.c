@@ -4,7 +4,7 @@
 /* Counters only go up: of a fork and a reset, the later one has the larger sums. */
 static struct mw_counters *at_fork[MW_CS_MAX / MW_CS_CHUNK]; /* NULL: zeros */
 
-static struct mw_counters *find(uint32_t id)
+static struct mw_counters *find_baseline(uint32_t id)
 {
 	struct mw_counters *chunk = at_fork[id / MW_CS_CHUNK];
 
@@ -29,7 +29,7 @@ static uint64_t beyond(uint64_t a, uint64_t b)
 struct mw_counters mw_fork_baseline_part(uint32_t id, const struct mw_counters *since)
 {
 	static const struct mw_counters none;
-	const struct mw_counters *b = find(id);
+	const struct mw_counters *b = find_baseline(id);
 
 	if (!b)
 		return none;
@@ -51,7 +51,7 @@ void mw_fork_baseline_fold(uint32_t id, const struct mw_counters *from, uint32_t
 			   const struct mw_counters *to, const struct mw_counters *more)
 {
 	struct mw_counters part = mw_fork_baseline_part(id, from);
-	const struct mw_counters *was = find(into);
+	const struct mw_counters *was = find_baseline(into);
 	struct mw_counters b = was ? *was : (struct mw_counters){ 0 };
 
 	if (!was && !part.allocs && !part.frees)

@@ -117,7 +117,7 @@ static struct entry *entry_of(struct entry *in, size_t n, uintptr_t addr)
 }
 
 /* Room for one more; false: no memory, and nothing changed. */
-static bool grow(void)
+static bool grow_pages(void)
 {
 	size_t more = size ? size * 2 : FIRST;
 	struct entry *bigger;
@@ -130,7 +130,7 @@ static bool grow(void)
 	for (size_t i = 0; i < size; i++)
 		if (table[i].addr)
 			*entry_of(bigger, more, table[i].addr) = table[i];
-	/* a reader takes the size first: see copy */
+	/* a reader takes the size first: see copy_pages */
 	__atomic_store_n(&table, bigger, __ATOMIC_RELEASE);
 	__atomic_store_n(&size, more, __ATOMIC_RELEASE);
 	return true;
@@ -141,7 +141,7 @@ void mw_heap_page_born(uintptr_t addr, size_t bytes, uint32_t generation)
 	struct entry *e;
 
 	enter();
-	if (!grow()) {
+	if (!grow_pages()) {
 		sums.lost++;
 	} else {
 		e = entry_of(table, size, addr);
@@ -199,7 +199,7 @@ struct copy {
 	size_t room;
 };
 
-static void copy(void *p)
+static void copy_pages(void *p)
 {
 	const struct copy *c = p;
 	struct mw_heap *to = c->heap;
@@ -225,7 +225,7 @@ struct mw_heap *mw_heap_copy(void)
 		c.heap = malloc(sizeof(*c.heap) + c.room * sizeof(*c.heap->v));
 		if (!c.heap)
 			return NULL;
-		whole = undisturbed(copy, &c);
+		whole = undisturbed(copy_pages, &c);
 		if (whole && c.heap->sums.pages <= c.room)
 			return c.heap;
 		c.room = c.heap->sums.pages + c.heap->sums.pages / 8; /* more may come meanwhile */

@@ -37,7 +37,7 @@ static bool take_place(void)
 }
 
 /* Puts the text into an empty slot. False: no room. Another text may be there then. */
-static bool put(const char **slot, const char *text, size_t n)
+static bool put_label(const char **slot, const char *text, size_t n)
 {
 	const char *none = NULL;
 	char *copy;
@@ -72,7 +72,7 @@ uint32_t mw_label_of(const char *s, size_t n)
 	for (;; at = (at + 1) % MW_LABEL_SLOTS) { /* half of the slots stay empty */
 		const char *there = __atomic_load_n(&texts[at], __ATOMIC_ACQUIRE);
 
-		if (!there && !put(&texts[at], text, n))
+		if (!there && !put_label(&texts[at], text, n))
 			return MW_LABEL_OTHER;
 		if (!there)
 			there = __atomic_load_n(&texts[at], __ATOMIC_ACQUIRE);

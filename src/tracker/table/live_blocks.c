@@ -6,7 +6,7 @@
 #include "snapshot.h"
 #include "record.h"
 
-static int by_id(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -29,7 +29,7 @@ static bool push(struct mw_lives **l, size_t *cap, const struct mw_live *v)
 }
 
 /* The rest of a record that was seen live at `where`; false: freed meanwhile. */
-static bool whole(struct mw_live *v, const struct mw_record *r, uint64_t where)
+static bool complete_live(struct mw_live *v, const struct mw_record *r, uint64_t where)
 {
 	uint32_t size = mw_get(&r->size), generation = mw_get(&r->generation);
 
@@ -57,7 +57,7 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 	l->n = 0;
 	if (ids)
 		memcpy(wanted, ids, n * sizeof(*wanted));
-	qsort(wanted, n, sizeof(*wanted), by_id);
+	qsort(wanted, n, sizeof(*wanted), compare_ids);
 	for (uint32_t i = MW_BATCH; i < end; i++) {
 		const struct mw_record *r = mw_record_at(i);
 		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE);
@@ -67,9 +67,9 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 			continue;
 		v.ref = 0;
 		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
-		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
+		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), compare_ids))
 			continue;
-		if (whole(&v, r, where) && !push(&l, &cap, &v))
+		if (complete_live(&v, r, where) && !push(&l, &cap, &v))
 			goto fail;
 	}
 	free(wanted);
@@ -94,7 +94,7 @@ void mw_lives_each(void (*f)(const struct mw_live *, void *ctx), void *ctx)
 			continue;
 		v.ref = i;
 		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
-		if (whole(&v, r, where))
+		if (complete_live(&v, r, where))
 			f(&v, ctx);
 	}
 }

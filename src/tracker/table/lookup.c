@@ -6,7 +6,7 @@
 #include "snapshot.h"
 
 /* The length of PATH in "PATH:LINE" with a line of 1 to 9 digits; 0: s isn't one. */
-static size_t split(const char *s, size_t n, uint64_t *line)
+static size_t split_off_line(const char *s, size_t n, uint64_t *line)
 {
 	size_t i = n;
 	uint64_t scale = 1;
@@ -48,7 +48,7 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *row)
 	bool any = false;
 
 	n = mw_callers_split(location, n, &callers, &callers_n);
-	len = split(location, n, &line);
+	len = split_off_line(location, n, &line);
 	memset(row, 0, sizeof(*row));
 	if (!len)
 		return false;

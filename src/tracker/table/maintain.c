@@ -45,7 +45,7 @@ bool mw_maintenance_try(void)
 	return false;
 }
 
-static void end(void)
+static void end_maintenance(void)
 {
 	__atomic_store_n(&maintenance, 0, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -56,7 +56,7 @@ void mw_maintenance_end(void)
 {
 	mw_assert(maintains && mw_get(&maintenance));
 	mw_rank_left(MW_RANK_MAINTENANCE);
-	end();
+	end_maintenance();
 }
 
 bool mw_maintenance_mine(void)
@@ -73,10 +73,10 @@ void mw_maintenance_after_fork(bool held)
 	}
 	growing = false;
 	mw_rank_lost(MW_RANK_MAINTENANCE);
-	end();
+	end_maintenance();
 }
 
-static void grow(void)
+static void grow_buckets(void)
 {
 	uint32_t n = mw_get(&buckets) * 4;
 
@@ -107,7 +107,7 @@ void mw_callsites_maintain(void)
 	if (t)
 		mw_shard_quiet_enter(t);
 	if (crowded)
-		grow();
+		grow_buckets();
 	if (due && !mw_retire_under_way()) {
 		mw_set(&swept, wanted);
 		mw_retire_begin(n > max / 4 * 3 || texts);

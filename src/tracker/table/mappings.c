@@ -14,7 +14,7 @@ static struct entry {
 } entries[MW_MAPPINGS];
 static uint32_t end; /* one past the last entry ever used; relaxed, and only goes up */
 
-static bool take(struct entry *e, uintptr_t from, uintptr_t to)
+static bool change_entry(struct entry *e, uintptr_t from, uintptr_t to)
 {
 	return __atomic_compare_exchange_n(&e->start, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
@@ -25,7 +25,7 @@ void mw_mapping_add(uintptr_t start, size_t bytes, uint32_t id)
 		struct entry *e = &entries[i];
 		uint32_t was = mw_get(&end);
 
-		if (mw_get(&e->start) != FREE || !take(e, FREE, TAKEN))
+		if (mw_get(&e->start) != FREE || !change_entry(e, FREE, TAKEN))
 			continue;
 		mw_set(&e->bytes, bytes);
 		mw_set(&e->id, id);
@@ -51,8 +51,8 @@ void mw_mapping_gone(uintptr_t start, size_t bytes)
 		if (at < start) { /* the mapping behind the hole isn't known any more */
 			mw_set(&e->bytes, start - at);
 		} else if (at + has <= start + bytes) {
-			(void)take(e, at, FREE);
-		} else if (take(e, at, TAKEN)) {
+			(void)change_entry(e, at, FREE);
+		} else if (change_entry(e, at, TAKEN)) {
 			mw_set(&e->bytes, at + has - start - bytes);
 			__atomic_store_n(&e->start, start + bytes, __ATOMIC_RELEASE);
 		}

@@ -45,7 +45,7 @@ void mw_objects_publish(const struct mw_object_sum *v, size_t n)
 	__atomic_store_n(&published, next, __ATOMIC_RELEASE);
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_sum_id(const void *a, const void *b)
 {
 	const uint32_t *id = a;
 	const struct mw_object_sum *s = b;
@@ -53,11 +53,11 @@ static int by_id(const void *a, const void *b)
 	return *id < s->id ? -1 : *id > s->id;
 }
 
-static const struct mw_object_sum *find(const struct list *l, uint32_t id)
+static const struct mw_object_sum *find_sum(const struct list *l, uint32_t id)
 {
 	uint32_t n = l->n < MW_OBJECT_SUMS ? l->n : MW_OBJECT_SUMS;
 
-	return bsearch(&id, l->v, n, sizeof(*l->v), by_id);
+	return bsearch(&id, l->v, n, sizeof(*l->v), compare_sum_id);
 }
 
 bool mw_objects_add(struct mw_row *r, uint32_t id)
@@ -68,7 +68,7 @@ bool mw_objects_add(struct mw_row *r, uint32_t id)
 
 	do {
 		was = __atomic_load_n(&published, __ATOMIC_ACQUIRE);
-		found = find(&lists[was % 2], id);
+		found = find_sum(&lists[was % 2], id);
 		if (found)
 			sum = *found;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);

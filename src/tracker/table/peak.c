@@ -23,7 +23,7 @@ static bool is_higher(uint64_t live)
 }
 
 /* Memory comes before the lock: a thread that the kernel lets wait for some must not keep others from the table. */
-static void make_room(const struct mw_sum *sums, uint32_t end)
+static void make_chunks(const struct mw_sum *sums, uint32_t end)
 {
 	for (uint32_t id = 1; id < end; id++)
 		if (!chunks[id / CHUNK] && mw_sum_live(&sums[id]))
@@ -34,7 +34,7 @@ static void make_room(const struct mw_sum *sums, uint32_t end)
 }
 
 /* Under mw_rebasing_lock. */
-static void take(const struct mw_sum *sums, uint32_t end, double uptime)
+static void take_peak(const struct mw_sum *sums, uint32_t end, double uptime)
 {
 	uint64_t all = 0, now = 0;
 
@@ -75,12 +75,12 @@ void mw_peak_look(uint64_t live_bytes, double uptime)
 	sums = mw_sums(&end);
 	mw_reading_unlock();
 	if (sums) {
-		make_room(sums, end);
+		make_chunks(sums, end);
 		/* a reader may stand still for long; the next look is soon */
 		if (mw_rebasing_try()) {
 			/* else the sums may be of other tenants */
 			if (mw_get(&mw_retired) == retired && mw_epoch() == epoch)
-				take(sums, end, uptime);
+				take_peak(sums, end, uptime);
 			mw_rebasing_unlock();
 		}
 		mw_sums_free(sums, end);

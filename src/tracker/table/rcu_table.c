@@ -15,7 +15,7 @@ static int is_reading(void)
 	return mw_rcu_reading();
 }
 
-static void nothing(void)
+static void rcu_nothing(void)
 {
 }
 
@@ -44,15 +44,15 @@ static const struct rcu_flavor_struct flavor = {
 	.read_lock = mw_rcu_enter,
 	.read_unlock = mw_rcu_leave,
 	.read_ongoing = is_reading,
-	.read_quiescent_state = nothing,
+	.read_quiescent_state = rcu_nothing,
 	.update_call_rcu = never_call,
-	.update_synchronize_rcu = nothing,
+	.update_synchronize_rcu = rcu_nothing,
 	.update_defer_rcu = never_defer,
-	.thread_offline = nothing,
-	.thread_online = nothing,
-	.register_thread = nothing,
-	.unregister_thread = nothing,
-	.barrier = nothing,
+	.thread_offline = rcu_nothing,
+	.thread_online = rcu_nothing,
+	.register_thread = rcu_nothing,
+	.unregister_thread = rcu_nothing,
+	.barrier = rcu_nothing,
 	.register_rculfhash_atfork = never_at_fork,
 	.unregister_rculfhash_atfork = never_at_fork,
 };

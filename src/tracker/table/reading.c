@@ -23,7 +23,7 @@ static void mine_is(enum mine m)
 }
 
 /* call: one of the C library's for such a lock. False: it failed. */
-static bool take(int (*call)(pthread_rwlock_t *), enum mine held)
+static bool take_reading_lock(int (*call)(pthread_rwlock_t *), enum mine held)
 {
 	bool had;
 
@@ -38,12 +38,12 @@ static bool take(int (*call)(pthread_rwlock_t *), enum mine held)
 void mw_reading_lock(void)
 {
 	mw_rank_wait(MW_RANK_READING);
-	(void)take(pthread_rwlock_rdlock, SHARED);
+	(void)take_reading_lock(pthread_rwlock_rdlock, SHARED);
 }
 
 bool mw_reading_try(void)
 {
-	return take(pthread_rwlock_tryrdlock, SHARED);
+	return take_reading_lock(pthread_rwlock_tryrdlock, SHARED);
 }
 
 bool mw_reading_lock_until(uint64_t until)
@@ -72,12 +72,12 @@ void mw_reading_unlock(void)
 void mw_rebasing_lock(void)
 {
 	mw_rank_wait(MW_RANK_READING);
-	(void)take(pthread_rwlock_wrlock, ALONE);
+	(void)take_reading_lock(pthread_rwlock_wrlock, ALONE);
 }
 
 bool mw_rebasing_try(void)
 {
-	return take(pthread_rwlock_trywrlock, ALONE);
+	return take_reading_lock(pthread_rwlock_trywrlock, ALONE);
 }
 
 void mw_rebasing_unlock(void)

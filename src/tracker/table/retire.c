@@ -128,7 +128,7 @@ static struct mw_sum sums[STEP]; /* of a step's locations: the stack may be too 
 
 /* --- a step of each stage, from `from` to before `to`; false: to be tried again ---------- */
 
-static bool choose(uint32_t from, uint32_t to)
+static bool choose_leaving(uint32_t from, uint32_t to)
 {
 	if (!mw_sums_between(sums, from, to))
 		return false;
@@ -289,7 +289,7 @@ bool mw_retire_step(void)
 	case REST:
 		break;
 	case CHOOSE:
-		through(choose, STEP, sweep.now ? SPARE : REST);
+		through(choose_leaving, STEP, sweep.now ? SPARE : REST);
 		break;
 	case SPARE:
 		through(spare, STEP, UNLINK);

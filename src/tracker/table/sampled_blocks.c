@@ -80,7 +80,7 @@ bool mw_sampled_put(const void *p, struct mw_sampled_block b)
 	return false;
 }
 
-static struct entry *find(const void *p)
+static struct entry *find_sampled(const void *p)
 {
 	for (int set = 0; set < SETS; set++) {
 		struct bucket *b = __atomic_load_n(&sets[set], __ATOMIC_ACQUIRE);
@@ -104,7 +104,7 @@ static struct mw_sampled_block block_in(const struct entry *e)
 
 bool mw_sampled_find(const void *p, struct mw_sampled_block *b)
 {
-	const struct entry *e = find(p);
+	const struct entry *e = find_sampled(p);
 
 	if (!e)
 		return false;
@@ -114,7 +114,7 @@ bool mw_sampled_find(const void *p, struct mw_sampled_block *b)
 
 uint32_t mw_sampled_take(const void *p)
 {
-	struct entry *e = find(p);
+	struct entry *e = find_sampled(p);
 	uint64_t value = e ? __atomic_exchange_n(&e->value, 0, __ATOMIC_ACQ_REL) : 0;
 
 	if (!value) /* or another thread has taken it */

@@ -64,7 +64,7 @@ struct mw_shard *mw_shard_next(uint32_t *i)
 /* --- memory ----------------------------------------------------------------------------- */
 
 /* In whole pages: their contents are given back, and a neighbour's aren't. */
-static size_t whole(size_t bytes)
+static size_t whole_pages(size_t bytes)
 {
 	size_t page = mw_page_size();
 
@@ -76,8 +76,8 @@ static size_t bytes_of(size_t slots, size_t callers)
 {
 	size_t page = mw_page_size();
 
-	return whole((slots - MW_FEW_SLOTS) * MW_ENTRY) +
-	       whole(BEFORE % page + offsetof(struct mw_shard, callers) + callers * MW_ENTRY) +
+	return whole_pages((slots - MW_FEW_SLOTS) * MW_ENTRY) +
+	       whole_pages(BEFORE % page + offsetof(struct mw_shard, callers) + callers * MW_ENTRY) +
 	       (callers > MW_FEW_CALLERS ? page : 0);
 }
 
@@ -133,7 +133,7 @@ static struct mw_shard *memory_take(void)
 {
 	static uint64_t next; /* relaxed: address of memory not used yet | for so many */
 	uint64_t is = mw_get(&next), n;
-	const size_t size = whole(SIZE);
+	const size_t size = whole_pages(SIZE);
 	void *p;
 
 	do {
@@ -214,7 +214,7 @@ static void entry_leave(struct mw_shard_entry *e, enum status status, uint32_t *
 /* --- adoption, and back ----------------------------------------------------------------- */
 
 /* An entry whose shard is all zeros, made ready; NULL: no memory. */
-static struct mw_shard_entry *begin(void)
+static struct mw_shard_entry *begin_shard(void)
 {
 	struct mw_shard_entry *e = entry_take(GIVEN, &given, CHANGING);
 	struct mw_shard *t;
@@ -242,7 +242,7 @@ struct mw_shard *mw_shard_adopt(void)
 	size_t bytes = bytes_of(MW_FEW_SLOTS, MW_FEW_CALLERS);
 
 	if (!e && mw_arena_take(bytes, MW_ARENA_THREAD)) {
-		e = begin();
+		e = begin_shard();
 		if (!e)
 			mw_arena_give(bytes);
 	}
@@ -262,7 +262,7 @@ void mw_shard_release(struct mw_shard *t)
 }
 
 /* Nobody else's, without counts. If its memory can't be given back, another thread may adopt it. */
-static void give_back(struct mw_shard *t)
+static void give_shard_back(struct mw_shard *t)
 {
 	struct mw_shard_entry *e = t->entry;
 	size_t bytes = bytes_of(slots_of(t), callers_of(t));
@@ -271,7 +271,7 @@ static void give_back(struct mw_shard *t)
 	mw_shard_give_records(t);
 	e->check_every = t->check_every;
 	__atomic_store_n(&e->status, CHANGING, __ATOMIC_RELEASE);
-	if (!mw_arena_empty((char *)t - BEFORE, whole(SIZE))) {
+	if (!mw_arena_empty((char *)t - BEFORE, whole_pages(SIZE))) {
 		mw_shard_release(t);
 		return;
 	}
@@ -292,7 +292,7 @@ void mw_shard_end(struct mw_shard *t)
 	mw_self = MW_LATE;
 	mw_arena_hide();
 	if (gives)
-		give_back(t);
+		give_shard_back(t);
 	else
 		mw_shard_release(t);
 }
@@ -311,14 +311,14 @@ void mw_shards_trim(void)
 			continue;
 		mw_add(&kept, (uint32_t)-1);
 		if (enough(e->shard) && mw_shard_flush(t, e->shard))
-			give_back(e->shard);
+			give_shard_back(e->shard);
 		else
 			mw_shard_release(e->shard);
 	}
 }
 
 /* Of a thread that doesn't exist in this child. */
-static void let_go(struct mw_shard *t)
+static void let_go_of_shard(struct mw_shard *t)
 {
 	/* the fork caught it inside: its lists may be half changed. They are given up, 16,640 records at
 	   the very most */
@@ -339,8 +339,8 @@ void mw_shards_after_fork(struct mw_shard *self)
 		if (!e || e->shard == self || e->status == NONE)
 			continue;
 		if (e->status == LIVE || e->status == FREE)
-			let_go(e->shard);
-		else if (e->status == GIVEN || mw_arena_empty((char *)e->shard - BEFORE, whole(SIZE)))
+			let_go_of_shard(e->shard);
+		else if (e->status == GIVEN || mw_arena_empty((char *)e->shard - BEFORE, whole_pages(SIZE)))
 			entry_leave(e, GIVEN, &given);
 	}
 }

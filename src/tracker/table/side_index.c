@@ -28,7 +28,7 @@ static uint32_t uncounted(const void *p)
 }
 
 /* The word for p; NULL: its leaf isn't there. */
-static uint32_t *word(const void *p, size_t usable)
+static uint32_t *word_of_block(const void *p, size_t usable)
 {
 	uintptr_t at = (uintptr_t)p;
 	struct branch *b;
@@ -45,7 +45,7 @@ static uint32_t *word(const void *p, size_t usable)
 }
 
 /* Makes *to point to new memory, unless it points to some. False: no memory. */
-static bool grow(void **to, size_t bytes)
+static bool point_to_memory(void **to, size_t bytes)
 {
 	void *none = NULL, *p;
 
@@ -63,18 +63,19 @@ static void add_leaf(uintptr_t at)
 {
 	struct branch **b = &branches[at >> BRANCH_SHIFT];
 
-	if (grow((void **)b, sizeof(**b)))
-		(void)grow((void **)&__atomic_load_n(b, __ATOMIC_ACQUIRE)->leaves[(at >> LEAF_SHIFT) % BRANCH],
-			   LEAF * sizeof(uint32_t));
+	if (point_to_memory((void **)b, sizeof(**b)))
+		(void)point_to_memory(
+			(void **)&__atomic_load_n(b, __ATOMIC_ACQUIRE)->leaves[(at >> LEAF_SHIFT) % BRANCH],
+			LEAF * sizeof(uint32_t));
 }
 
 bool mw_side_index_put(const void *p, size_t usable, uint32_t ref)
 {
-	uint32_t *w = word(p, usable);
+	uint32_t *w = word_of_block(p, usable);
 
 	if (!w && (uintptr_t)p >> MW_ADDRESS_BITS == 0) {
 		add_leaf((uintptr_t)p);
-		w = word(p, usable);
+		w = word_of_block(p, usable);
 	}
 	if (!w)
 		return false;
@@ -84,7 +85,7 @@ bool mw_side_index_put(const void *p, size_t usable, uint32_t ref)
 
 uint32_t mw_side_index_get(const void *p, size_t usable)
 {
-	const uint32_t *w = word(p, usable);
+	const uint32_t *w = word_of_block(p, usable);
 	uint32_t ref = w ? mw_get(w) : 0;
 
 	if (ref < MW_REF_END)

@@ -36,7 +36,7 @@ struct building {
 };
 
 /* Appends; once there is no room, nothing more is appended. */
-static void put(struct building *b, const char *text, size_t n)
+static void append_text(struct building *b, const char *text, size_t n)
 {
 	if ((size_t)(b->end - b->text) <= n)
 		b->full = true;
@@ -54,7 +54,7 @@ static void put_decimal(struct building *b, uint64_t v)
 	do
 		*--d = (char)('0' + v % 10);
 	while (v /= 10);
-	put(b, d, (size_t)(digits + sizeof(digits) - d));
+	append_text(b, d, (size_t)(digits + sizeof(digits) - d));
 }
 
 static void put_native(struct building *b, const struct mw_callsite *c)
@@ -63,29 +63,29 @@ static void put_native(struct building *b, const struct mw_callsite *c)
 	char where[64];
 
 	if (symbol) {
-		put(b, symbol, strlen(symbol));
+		append_text(b, symbol, strlen(symbol));
 		return;
 	}
 	if (c->path)
-		put(b, c->path->text, c->path->len);
-	put(b, where,
-	    (size_t)snprintf(where, sizeof(where), "(+0x%llx) [0x%llx]", (unsigned long long)c->at,
-			     (unsigned long long)mw_callsite_addr(c->path, c->at)));
+		append_text(b, c->path->text, c->path->len);
+	append_text(b, where,
+		    (size_t)snprintf(where, sizeof(where), "(+0x%llx) [0x%llx]", (unsigned long long)c->at,
+				     (unsigned long long)mw_callsite_addr(c->path, c->at)));
 }
 
 static void put_ruby(struct building *b, const struct mw_callsite *c)
 {
 	const struct mw_path *callers = c->callers;
 
-	put(b, c->path->text, c->path->len);
-	put(b, ":", 1);
+	append_text(b, c->path->text, c->path->len);
+	append_text(b, ":", 1);
 	put_decimal(b, c->at);
 	if (mw_callers_need_mark(c->path->text, c->path->len))
-		put(b, MW_CALLERS_MARK, strlen(MW_CALLERS_MARK));
+		append_text(b, MW_CALLERS_MARK, strlen(MW_CALLERS_MARK));
 	if (!callers)
 		return;
-	put(b, MW_CALLERS_BETWEEN, strlen(MW_CALLERS_BETWEEN));
-	put(b, callers->text, callers->len);
+	append_text(b, MW_CALLERS_BETWEEN, strlen(MW_CALLERS_BETWEEN));
+	append_text(b, callers->text, callers->len);
 }
 
 static const char *put_name(struct building *b, struct mw_row *r, const struct mw_callsite *c)
@@ -106,11 +106,11 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 		r->at = c->at;
 		break;
 	default:
-		put(b, mw_callsite_special(r->id), strlen(mw_callsite_special(r->id)));
+		append_text(b, mw_callsite_special(r->id), strlen(mw_callsite_special(r->id)));
 		r->kind = MW_KIND_SPECIAL;
 	}
 	r->location_len = (uint32_t)(b->text - out);
-	put(b, "", 1);
+	append_text(b, "", 1);
 	return b->full ? "" : out;
 }
 
@@ -151,7 +151,7 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 	mw_rcu_leave();
 }
 
-static void give_back(struct block *b)
+static void return_block(struct block *b)
 {
 	if (b)
 		mw_arena_return(b, b->bytes);
@@ -163,7 +163,7 @@ static struct mw_snapshot *lend(size_t bytes)
 	uint64_t now = mw_now_ms(), last = __atomic_exchange_n(&last_ms, now, __ATOMIC_RELAXED);
 
 	if (b && b->bytes < bytes) {
-		give_back(b);
+		return_block(b);
 		b = NULL;
 	}
 	if (!b) {
@@ -218,5 +218,5 @@ void mw_snapshot_free(struct mw_snapshot *s)
 
 	if (b && b->again)
 		b = __atomic_exchange_n(&spare, b, __ATOMIC_ACQ_REL);
-	give_back(b);
+	return_block(b);
 }

@@ -114,7 +114,7 @@ static void add_callers(struct mw_sum *sums, uint32_t from, uint32_t to, struct 
 }
 
 /* The gate is closed. */
-static void sum_up(struct mw_sum *sums, uint32_t from, uint32_t to)
+static void sum_shards(struct mw_sum *sums, uint32_t from, uint32_t to)
 {
 	struct mw_shard *t;
 	uint32_t id;
@@ -136,7 +136,7 @@ bool mw_sums_between(struct mw_sum *sums, uint32_t from, uint32_t to)
 	if (!mw_gate_try())
 		return false;
 	memset(sums, 0, (to - from) * sizeof(*sums));
-	sum_up(sums, from, to);
+	sum_shards(sums, from, to);
 	mw_gate_open();
 	return true;
 }
@@ -149,7 +149,7 @@ struct mw_sum *mw_sums(uint32_t *end)
 	*end = mw_callsites_end();
 	sums = mw_arena_lend(*end * sizeof(*sums));
 	if (sums) {
-		sum_up(sums + 1, 1, *end);
+		sum_shards(sums + 1, 1, *end);
 		mw_sum_sampled(sums + 1, 1, *end);
 	}
 	mw_gate_open();

@@ -9,7 +9,7 @@
 static char **chunks[MW_CS_MAX / MW_CS_CHUNK];
 
 /* Where id's name is: set by compare-and-swap, release. NULL: no name of its chunk was ever set. */
-static char **place(uint32_t id)
+static char **place_of_name(uint32_t id)
 {
 	char **chunk = __atomic_load_n(&chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE);
 
@@ -18,7 +18,7 @@ static char **place(uint32_t id)
 
 const char *mw_symbol(uint32_t id)
 {
-	char **at = place(id);
+	char **at = place_of_name(id);
 
 	return at ? __atomic_load_n(at, __ATOMIC_ACQUIRE) : NULL;
 }
@@ -28,18 +28,18 @@ bool mw_symbol_room(uint32_t id)
 	size_t bytes = MW_CS_CHUNK * sizeof(char *);
 	char **none = NULL, **chunk;
 
-	if (place(id))
+	if (place_of_name(id))
 		return true;
 	chunk = mw_arena_grow(bytes, MW_ARENA_NAME);
 	if (chunk && !__atomic_compare_exchange_n(&chunks[id / MW_CS_CHUNK], &none, chunk, false,
 						  __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		mw_arena_unmap(chunk, bytes); /* another thread was first */
-	return place(id) != NULL;
+	return place_of_name(id) != NULL;
 }
 
 bool mw_symbol_set(uint32_t id, char *name)
 {
-	char **at = place(id), *none = NULL;
+	char **at = place_of_name(id), *none = NULL;
 
 	return at &&
 	       __atomic_compare_exchange_n(at, &none, name, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -47,7 +47,7 @@ bool mw_symbol_set(uint32_t id, char *name)
 
 void mw_symbol_drop(uint32_t id)
 {
-	char **at = place(id), *name = at ? mw_get(at) : NULL;
+	char **at = place_of_name(id), *name = at ? mw_get(at) : NULL;
 
 	if (!name)
 		return;

@@ -125,7 +125,7 @@ static bool is_mapped(int fd, const struct link_map *map)
 	return a.same;
 }
 
-static void load(struct mw_symtab *t, const struct link_map *map)
+static void load_symbols(struct mw_symtab *t, const struct link_map *map)
 {
 	int fd = open_file(map);
 	ElfW(Ehdr) e;
@@ -192,7 +192,7 @@ static bool is_same(const struct mw_symtab *t, const struct link_map *map, const
 	return same;
 }
 
-static void drop(struct mw_symtab *t)
+static void drop_symbols(struct mw_symtab *t)
 {
 	drop_tables(t);
 	*t = (struct mw_symtab){ 0 };
@@ -206,8 +206,8 @@ static struct mw_symtab *table_of(struct mw_symtabs *all, const struct link_map 
 		if (all->v[i].of == map && all->v[i].base == map->l_addr && all->v[i].dynamic == map->l_ld)
 			return &all->v[i];
 	t = &all->v[all->next++ % MW_SYMTABS];
-	drop(t);
-	load(t, map);
+	drop_symbols(t);
+	load_symbols(t, map);
 	return t;
 }
 
@@ -226,6 +226,6 @@ bool mw_symtab_find(struct mw_symtabs *all, const struct link_map *map, uintptr_
 void mw_symtab_end(struct mw_symtabs *all)
 {
 	for (unsigned i = 0; i < MW_SYMTABS; i++)
-		drop(&all->v[i]);
+		drop_symbols(&all->v[i]);
 	all->next = 0;
 }
