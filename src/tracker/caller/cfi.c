@@ -42,7 +42,7 @@ static int64_t times(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
-static void set(struct run *run, uint64_t reg, struct rule to)
+static void set_rule(struct run *run, uint64_t reg, struct rule to)
 {
 	if (reg == REG_FP)
 		run->now.fp = to;
@@ -54,12 +54,15 @@ static void set(struct run *run, uint64_t reg, struct rule to)
 
 static void saved(struct run *run, uint64_t reg, int64_t factored)
 {
-	set(run, reg, (struct rule){ SAVED, times(factored, run->data_align) });
+	set_rule(run, reg, (struct rule){ SAVED, times(factored, run->data_align) });
 }
 
 static void restore(struct run *run, uint64_t reg)
 {
-	set(run, reg, reg == REG_FP ? run->first.fp : reg == REG_RA ? run->first.ra : run->first.sp);
+	set_rule(run, reg,
+		 reg == REG_FP ? run->first.fp :
+		 reg == REG_RA ? run->first.ra :
+				 run->first.sp);
 }
 
 static void skip_block(struct run *run)
@@ -107,17 +110,17 @@ static bool extended(struct run *run, uint8_t op)
 		restore(run, mw_cfi_uleb(r));
 		return true;
 	case 0x07: /* undefined */
-		set(run, mw_cfi_uleb(r), (struct rule){ UNDEFINED, 0 });
+		set_rule(run, mw_cfi_uleb(r), (struct rule){ UNDEFINED, 0 });
 		return true;
 	case 0x08: /* same_value */
-		set(run, mw_cfi_uleb(r), (struct rule){ SAME, 0 });
+		set_rule(run, mw_cfi_uleb(r), (struct rule){ SAME, 0 });
 		return true;
 	case 0x09: /* register: in another register */
 	case 0x14: /* val_offset */
 	case 0x15: /* val_offset_sf: the second operand is skipped, so its sign doesn't matter */
 		reg = mw_cfi_uleb(r);
 		(void)mw_cfi_uleb(r);
-		set(run, reg, (struct rule){ OTHER, 0 });
+		set_rule(run, reg, (struct rule){ OTHER, 0 });
 		return true;
 	case 0x0a: /* remember_state */
 		if (run->kept == KEPT)
@@ -147,7 +150,7 @@ static bool extended(struct run *run, uint8_t op)
 	case 0x16: /* val_expression */
 		reg = mw_cfi_uleb(r);
 		skip_block(run);
-		set(run, reg, (struct rule){ OTHER, 0 });
+		set_rule(run, reg, (struct rule){ OTHER, 0 });
 		return true;
 	case 0x11: /* offset_extended_sf */
 		reg = mw_cfi_uleb(r);
@@ -360,8 +363,8 @@ static void take_pair(int32_t pair[2], uintptr_t at)
  * The last entry of the search table that doesn't begin after the pc: the address of its FDE, and
  * from where to where it is the last one.
  */
-static enum mw_cfi search(const struct mw_cfi_bytes *hdr, uintptr_t pc, uintptr_t *fde,
-			  struct mw_cfi_bytes *function)
+static enum mw_cfi search_table(const struct mw_cfi_bytes *hdr, uintptr_t pc, uintptr_t *fde,
+				struct mw_cfi_bytes *function)
 {
 	struct mw_cfi_reader r = { hdr->start, hdr->end, false };
 	uint8_t version = mw_cfi_byte(&r), frame = mw_cfi_byte(&r), count = mw_cfi_byte(&r),
@@ -402,7 +405,7 @@ bool mw_cfi_function(const struct mw_cfi_place *place, uintptr_t pc, struct mw_c
 {
 	uintptr_t fde;
 
-	return search(&place->hdr, pc, &fde, function) == MW_CFI_FOUND;
+	return search_table(&place->hdr, pc, &fde, function) == MW_CFI_FOUND;
 }
 
 enum mw_cfi mw_cfi_row(const struct mw_cfi_place *place, uintptr_t pc, struct mw_cfi_row *row)
@@ -410,7 +413,7 @@ enum mw_cfi mw_cfi_row(const struct mw_cfi_place *place, uintptr_t pc, struct mw
 	struct run run;
 	struct mw_cfi_bytes function;
 	uintptr_t fde;
-	enum mw_cfi how = search(&place->hdr, pc, &fde, &function);
+	enum mw_cfi how = search_table(&place->hdr, pc, &fde, &function);
 
 	if (how != MW_CFI_FOUND)
 		return how;

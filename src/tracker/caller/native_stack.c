@@ -102,7 +102,7 @@ static void learn(size_t n, int runs)
  * Without the tracker's own frames, and without those of the interpreter: the one that ended the
  * walk, and those inside of it that every run has.
  */
-static void add(struct mw_walk *w, size_t n, enum mw_unwind_end why, bool ruby)
+static void add_native_frames(struct mw_walk *w, size_t n, enum mw_unwind_end why, bool ruby)
 {
 	size_t i = 0;
 
@@ -131,7 +131,7 @@ void mw_native_walk(struct mw_walk *w, int runs)
 	}
 	n = mw_unwind(&u, pcs, MOST);
 	if (!runs || learned.end)
-		add(w, n, u.why, runs > 0);
+		add_native_frames(w, n, u.why, runs > 0);
 	else if (u.why == MW_UNWIND_OUTERMOST)
 		learn(n, runs);
 }

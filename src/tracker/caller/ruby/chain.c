@@ -241,7 +241,8 @@ static void add_named(struct answer *a, struct chain *c, struct beside *b, struc
  * Asks Ruby for the running chain. With the GVL, outside GC. Allocates nothing. ec: this thread's;
  * NULL: the fast way's frames don't matter.
  */
-static __attribute__((noinline)) void ask(struct answer *a, struct chain *c, const char *ec, uint32_t n)
+static __attribute__((noinline)) void ask_chain(struct answer *a, struct chain *c, const char *ec,
+						uint32_t n)
 {
 	struct named inner = { NULL, 0, NULL }, innermost;
 	struct beside beside = { NULL, NULL };
@@ -300,7 +301,7 @@ uint32_t mw_chain_ask(uint32_t n)
 	struct answer a;
 	struct chain c;
 
-	ask(&a, &c, mw_ruby_reads() ? mw_ruby_ec() : NULL, n);
+	ask_chain(&a, &c, mw_ruby_reads() ? mw_ruby_ec() : NULL, n);
 	take_location(&a, &c);
 	return a.id;
 }
@@ -345,7 +346,7 @@ uint32_t mw_chain_locate(struct mw_shard *t, uint32_t n)
 		return mw_ruby_locate_line(t);
 	mw_callsites_maintain();
 	when = no_time();
-	ask(&a, &c, mw_ruby_ec(), n);
+	ask_chain(&a, &c, mw_ruby_ec(), n);
 	take_location(&a, &c);
 	if (a.id != MW_CS_NONE) {
 		remember(t, n, &a, when);

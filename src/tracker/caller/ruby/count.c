@@ -55,7 +55,7 @@ static uint32_t seen; /* count at the last look */
 static uint32_t next_search = COUNT_LEAST; /* not before that count */
 static uint32_t busy; /* Ractors have a GVL each */
 
-static uintptr_t *place(struct search *s, uintptr_t at)
+static uintptr_t *place_in_set(struct search *s, uintptr_t at)
 {
 	size_t i = (at >> 4) * 0x9e3779b1u % SET;
 
@@ -64,13 +64,13 @@ static uintptr_t *place(struct search *s, uintptr_t at)
 	return &s->set[i];
 }
 
-static void add(struct search *s, uintptr_t word)
+static void add_word(struct search *s, uintptr_t word)
 {
 	uintptr_t *p;
 
 	if (!mw_pointer_like(word) || word % 16 || s->in_set >= SET / 2)
 		return;
-	p = place(s, word);
+	p = place_in_set(s, word);
 	s->in_set += !*p;
 	*p = word;
 }
@@ -91,7 +91,7 @@ static void find_blocks(struct search *s)
 		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE), size;
 		uintptr_t at = mw_record_block(where) & ~(uintptr_t)15;
 
-		if (!mw_record_live(where) || *place(s, at) != at)
+		if (!mw_record_live(where) || *place_in_set(s, at) != at)
 			continue;
 		size = mw_get(&r->size);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* the size before `where` is seen again */
@@ -103,11 +103,11 @@ static void find_blocks(struct search *s)
 }
 
 /* Adds what the blocks found so far lead to. */
-static void follow(struct search *s)
+static void follow_blocks(struct search *s)
 {
 	for (uint32_t b = 0; b < s->n; b++)
 		for (uint32_t i = 0; i < s->blocks[b].n; i++)
-			add(s, s->blocks[b].words[i]);
+			add_word(s, s->blocks[b].words[i]);
 }
 
 static bool is_pair(const uintptr_t *w, uint32_t count)
@@ -150,16 +150,16 @@ static void find_candidates(uint32_t count)
 	if (!s)
 		return;
 	if (mw_rb.rb_gc_get_objspace) {
-		add(s, (uintptr_t)mw_rb.rb_gc_get_objspace());
+		add_word(s, (uintptr_t)mw_rb.rb_gc_get_objspace());
 	} else {
 		for (uint32_t at = DATA; at < DATA_END; at += WORD)
 			if (mw_peek(mw_rb.rb_thread_current() + at, &word))
-				add(s, word);
+				add_word(s, word);
 		follows = 2; /* thread, VM, object space */
 	}
 	find_blocks(s);
 	while (follows--) {
-		follow(s);
+		follow_blocks(s);
 		find_blocks(s);
 	}
 	for (uint32_t b = 0; b < s->n; b++)
@@ -172,7 +172,7 @@ static void find_candidates(uint32_t count)
 }
 
 /* Drops those that aren't right at this count. */
-static void sift(uint32_t count)
+static void sift_candidates(uint32_t count)
 {
 	uint32_t n = 0;
 
@@ -186,7 +186,7 @@ static void sift(uint32_t count)
 	steps++;
 }
 
-static void look(void)
+static void look_at_count(void)
 {
 	uint32_t count = (uint32_t)mw_rb.rb_gc_count();
 
@@ -194,7 +194,7 @@ static void look(void)
 		return;
 	seen = count;
 	if (n_candidates)
-		sift(count);
+		sift_candidates(count);
 	else if (searches < SEARCHES && count >= next_search)
 		find_candidates(count);
 	if (n_candidates && steps == STEPS) {
@@ -208,6 +208,6 @@ void mw_ruby_look_for_count(void)
 {
 	if (!mw_get(&mw_clock.asked) || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		return;
-	look();
+	look_at_count();
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }

@@ -218,7 +218,7 @@ static void skip_frame(const uint8_t **c)
 }
 
 /* Follows a chain of loads from `at`, up to the function's return; 0: there is other code. */
-static uintptr_t follow(const uint8_t *c, uintptr_t at)
+static uintptr_t follow_loads(const uint8_t *c, uintptr_t at)
 {
 	for (int loads = 0; loads < 4; loads++) {
 		skip_frame(&c);
@@ -261,7 +261,7 @@ const uint32_t *mw_ruby_find_count(void)
 		(void)eat_offset(&c);
 		at = (uintptr_t)mw_rb.rb_gc_get_objspace();
 	}
-	at = mw_pointer_like(at) ? follow(c, at) : 0;
+	at = mw_pointer_like(at) ? follow_loads(c, at) : 0;
 	return (const uint32_t *)at;
 }
 #else

@@ -30,7 +30,7 @@ static uint32_t majors; /* the last value */
 static uint32_t before; /* the last one that was read before GC.count changed */
 static bool known;
 
-static uintptr_t word(const uintptr_t *p)
+static uintptr_t load_word(const uintptr_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED); /* Ruby's threads write it */
 }
@@ -40,7 +40,7 @@ static uint64_t pairs_of(const uintptr_t *words, uint32_t count)
 	uint64_t fit = 0;
 
 	for (int i = 0; i + 1 < 2 * NEAR; i++) {
-		uintptr_t minor = word(&words[i]), major = word(&words[i + 1]);
+		uintptr_t minor = load_word(&words[i]), major = load_word(&words[i + 1]);
 
 		if (mw_ruby_adds_up(minor, major, count))
 			fit |= UINT64_C(1) << i;
@@ -49,7 +49,7 @@ static uint64_t pairs_of(const uintptr_t *words, uint32_t count)
 }
 
 /* A new count: which pairs are right? */
-static void sift(uint64_t fit, uint32_t count)
+static void sift_pairs(uint64_t fit, uint32_t count)
 {
 	seen = count;
 	if (pairs & fit) {
@@ -62,7 +62,7 @@ static void sift(uint64_t fit, uint32_t count)
 	}
 }
 
-static void look(const uint32_t *at)
+static void look_at_pairs(const uint32_t *at)
 {
 	const uintptr_t *words = (const uintptr_t *)at - NEAR;
 	uint32_t count = __atomic_load_n(at, __ATOMIC_RELAXED);
@@ -76,11 +76,11 @@ static void look(const uint32_t *at)
 		return;
 	if (count != seen) {
 		before = majors;
-		sift(fit, count);
+		sift_pairs(fit, count);
 	}
 	/* one bit: */
 	if (steps >= STEPS && (pairs & fit) && !(pairs & (pairs - 1))) {
-		majors = (uint32_t)word(&words[__builtin_ctzll(pairs) + 1]);
+		majors = (uint32_t)load_word(&words[__builtin_ctzll(pairs) + 1]);
 		known = true;
 	}
 }
@@ -90,7 +90,7 @@ bool mw_ruby_majors(uint32_t *begun, uint32_t *done)
 	const uint32_t *at = __atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE);
 
 	if (at != &mw_clock.still)
-		look(at);
+		look_at_pairs(at);
 	*begun = majors;
 	*done = before;
 	return known;

@@ -112,7 +112,7 @@ int mw_ruby_runs(void)
 
 /* --- names ---------------------------------------------------------------------------- */
 
-static const char *text(mw_value v, size_t *n)
+static const char *value_text(mw_value v, size_t *n)
 {
 	const char *s = mw_ruby_text(v);
 
@@ -132,15 +132,15 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 	/* of the iseq itself: for a block Ruby names the method around it; of anything else it would abort */
 	if (mw_rb.rb_profile_frame_label && (key & MW_FRAME_KIND) == MW_FRAME_RUBY &&
 	    mw_ruby_is_iseq(mw_ruby_at(cfp).iseq))
-		t.name = text(mw_rb.rb_profile_frame_label(mw_ruby_at(cfp).iseq), &t.name_len);
+		t.name = value_text(mw_rb.rb_profile_frame_label(mw_ruby_at(cfp).iseq), &t.name_len);
 	if (!t.name && mw_rb.rb_profile_frame_method_name)
-		t.name = text(mw_rb.rb_profile_frame_method_name(value), &t.name_len);
+		t.name = value_text(mw_rb.rb_profile_frame_method_name(value), &t.name_len);
 	n = t.name ? mw_ruby_method_name(value, t.name, name) : 0;
 	if (n) {
 		t.name = name;
 		t.name_len = n;
 	}
-	t.file = text(mw_rb.rb_profile_frame_path(value), &t.file_len);
+	t.file = value_text(mw_rb.rb_profile_frame_path(value), &t.file_len);
 	t.line = t.file && line > 0 ? (uint32_t)line : 0;
 	if ((key & MW_FRAME_KIND) == MW_FRAME_RUBY) {
 		t.block = (uintptr_t)mw_ruby_code_block(cfp, &ref);

@@ -229,7 +229,7 @@ void mw_ruby_ask_for(enum mw_ruby_job job)
 	(void)ask_for(jobs[job].run, jobs[job].handle);
 }
 
-/* Ruby's functions may be called until let_go(): its end waits. False: it has ended, or has not begun. */
+/* Ruby's functions may be called until let_go_of_ruby(): its end waits. False: it has ended, or has not begun. */
 static bool hold(void)
 {
 	uint32_t how;
@@ -243,7 +243,7 @@ static bool hold(void)
 	return false;
 }
 
-static void let_go(void)
+static void let_go_of_ruby(void)
 {
 	__atomic_fetch_sub(&askers, 1, __ATOMIC_SEQ_CST);
 }
@@ -257,7 +257,7 @@ bool mw_ruby_ask(void (*run)(void *))
 	asked = ask_for(run, mw_rb.rb_postponed_job_preregister ?
 				     mw_rb.rb_postponed_job_preregister(0, run, NULL) :
 				     0);
-	let_go();
+	let_go_of_ruby();
 	return asked;
 }
 
@@ -266,7 +266,7 @@ bool mw_ruby_while(void (*f)(void *), void *ctx)
 	if (!hold())
 		return false;
 	f(ctx);
-	let_go();
+	let_go_of_ruby();
 	return true;
 }
 
