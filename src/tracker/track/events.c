@@ -51,7 +51,7 @@ static struct mw_events *at(uint32_t number)
 {
 	return &pool[number - 1];
 }
-static uint32_t number_of(const struct mw_events *b)
+static uint32_t buffer_number(const struct mw_events *b)
 {
 	mw_assert(b >= pool && b < pool + pool_size && (uintptr_t)b % MW_EVENTS_BUFFER == 0);
 	return (uint32_t)(b - pool) + 1;
@@ -68,7 +68,7 @@ static void push_free(struct mw_events *b)
 
 	do {
 		mw_set(&b->next, (uint32_t)is);
-		then = (is & ~(uint64_t)UINT32_MAX) | number_of(b);
+		then = (is & ~(uint64_t)UINT32_MAX) | buffer_number(b);
 	} while (!__atomic_compare_exchange_n(&free_ones, &is, then, true, __ATOMIC_RELEASE,
 					      __ATOMIC_RELAXED));
 }
@@ -92,7 +92,7 @@ static void push_full(struct mw_events *b)
 
 	do {
 		b->next = is;
-	} while (!__atomic_compare_exchange_n(&full_ones, &is, number_of(b), true, __ATOMIC_RELEASE,
+	} while (!__atomic_compare_exchange_n(&full_ones, &is, buffer_number(b), true, __ATOMIC_RELEASE,
 					      __ATOMIC_RELAXED));
 }
 

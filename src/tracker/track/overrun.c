@@ -43,7 +43,7 @@ static uint32_t found_last;    /* index; relaxed */
  * that was freed past us leaves a stale record, and its address may now be another
  * block's.
  */
-static uint32_t look(const void *p, size_t usable, uint64_t from, uint64_t to)
+static uint32_t look_between(const void *p, size_t usable, uint64_t from, uint64_t to)
 {
 	uint32_t i;
 
@@ -59,7 +59,7 @@ static uint32_t look(const void *p, size_t usable, uint64_t from, uint64_t to)
 
 static uint32_t look_near(const void *p, size_t usable, uint32_t i)
 {
-	return look(p, usable, i & ~(NEAR - 1u), (uint64_t)(i | (NEAR - 1u)) + 1);
+	return look_between(p, usable, i & ~(NEAR - 1u), (uint64_t)(i | (NEAR - 1u)) + 1);
 }
 
 /* All records, from the start of the chunk that the tail names, then those before. */
@@ -71,9 +71,9 @@ static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 
 	if (mw_get(&looked_at) >= AT_WILL && start < mw_get(&rest_until))
 		return 0;
-	i = look(p, usable, from, end);
+	i = look_between(p, usable, from, end);
 	if (!i)
-		i = look(p, usable, 0, from);
+		i = look_between(p, usable, 0, from);
 	if (mw_add(&looked_at, end) + end >= AT_WILL) {
 		took = mw_quick_coarse() ? end : mw_quick_ns() - start; /* a record takes a nanosecond or so */
 		mw_set(&rest_until, start + took + took * (i ? REST_FOUND : REST_VAIN));
@@ -82,7 +82,7 @@ static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 }
 
 /* The index of p's record. 0: it has none, or this is a rest. */
-static uint32_t find(const void *p, size_t usable, uint32_t index)
+static uint32_t find_record(const void *p, size_t usable, uint32_t index)
 {
 	uint32_t i = look_near(p, usable, index);
 
@@ -183,7 +183,7 @@ static uint32_t find_overrun(const void *p, size_t usable, uint32_t ref, bool ch
 	uint32_t i = mw_ref_index(ref);
 
 	if (!mw_unseen)
-		return find(p, usable, i);
+		return find_record(p, usable, i);
 	/* most are from before the start: only a likely one is looked for, where it is likely */
 	if (!checks && (i < MW_BATCH || i >= mw_records_end()))
 		return 0;
@@ -307,7 +307,7 @@ static void put_location(struct mw_line *l, uint32_t id)
 	}
 }
 
-static bool tell(uint32_t id, uint64_t size, const char *what, const uint64_t *number)
+static bool log_stray(uint32_t id, uint64_t size, const char *what, const uint64_t *number)
 {
 	struct mw_line l = { .n = 0 };
 
@@ -328,7 +328,7 @@ void mw_stray_say(uint32_t *said, uint64_t count, uint32_t id, uint64_t size, co
 		  const uint64_t *number)
 {
 	if (!mw_get(said) && (count & (count - 1)) == 0 &&
-	    !__atomic_exchange_n(said, 1, __ATOMIC_ACQ_REL) && !tell(id, size, what, number))
+	    !__atomic_exchange_n(said, 1, __ATOMIC_ACQ_REL) && !log_stray(id, size, what, number))
 		mw_set(said, 0);
 }
 

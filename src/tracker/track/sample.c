@@ -208,7 +208,7 @@ uint32_t mw_sample_stack(uint32_t id)
 }
 
 /* The stack that allocated a block with this record, at location id: a sample at this rate; 0: the location's first stack. */
-static void keep(uint32_t ref, uint32_t id, uint64_t mean)
+static void keep_stack(uint32_t ref, uint32_t id, uint64_t mean)
 {
 	struct mw_sample_of of = { .ref = ref, .rate = mean };
 	uint64_t at = mw_quick_ns(), took;
@@ -257,7 +257,7 @@ static void look_for_first(struct mw_shard *t, const void *p)
 	}
 	ref = ref_of(p, &id);
 	if (ref && !mw_stacks_has(id)) {
-		keep(ref, id, 0);
+		keep_stack(ref, id, 0);
 		every /= 2;
 	} else {
 		every *= 2;
@@ -304,13 +304,13 @@ static void draw_if(struct mw_shard *t, uint64_t mean)
  * Is the block at p a sample, at the end of so many bytes? If the rate has changed, the rest up to the
  * next sample is drawn anew: chance has no memory.
  */
-static void choose(struct mw_shard *t, const void *p, int64_t bytes, uint64_t mean)
+static void choose_sample(struct mw_shard *t, const void *p, int64_t bytes, uint64_t mean)
 {
 	uint32_t id, ref;
 
 	if (count_down(t, bytes, mean)) {
 		ref = ref_of(p, &id);
-		keep(ref, id, t->rate);
+		keep_stack(ref, id, t->rate);
 	} else {
 		look_for_first(t, p);
 	}
@@ -361,7 +361,7 @@ void mw_sample_keep(struct mw_shard *t, uint32_t ref, uint32_t id)
 		return;
 	if (++t->looks % CHECK_EVERY == 0)
 		mw_locate_check(t);
-	keep(ref, id, t->rate | MW_RATE_POISSON);
+	keep_stack(ref, id, t->rate | MW_RATE_POISSON);
 }
 
 void mw_sample_step(struct mw_shard *t, const void *p)
@@ -380,7 +380,7 @@ void mw_sample_step(struct mw_shard *t, const void *p)
 	if (mean) {
 		if (mw_get(&by_budget))
 			note_active(t);
-		choose(t, p, bytes, mean);
+		choose_sample(t, p, bytes, mean);
 		next = t->to_sample < next ? t->to_sample : next;
 		next = t->look_every && t->look_every < next ? t->look_every : next;
 	}

@@ -30,7 +30,7 @@ static void forget_stale(struct mw_shard *t, const void *p)
 		mw_count_hidden(t, p, &d);
 }
 
-static void note(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+static void note_sampled(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	uint32_t id = mw_locate(t, caller), generation = mw_generation(t), size = mw_size_encode(n),
 		 ref = 0;
@@ -59,7 +59,7 @@ void mw_sampled_step(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 	if (mw_clock.in_bytes)
 		mw_add(&mw_clock_bytes, bytes);
 	if (mw_sample_due(t, bytes, rate) && !mw_get(&mw_paused))
-		note(t, p, n, caller);
+		note_sampled(t, p, n, caller);
 	else if (mw_get(&mw_ruby.how) == MW_RUBY_STARTING)
 		(void)mw_locate(t, caller); /* is its VM up? */
 	left = mw_sample_next(t, rate);

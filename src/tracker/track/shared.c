@@ -179,7 +179,7 @@ static bool tails(void)
 }
 
 /* While allocations are sampled: p is new. t: the thread's state if it may go on; else p is no sample. Returns p. */
-static void *step(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+static void *step_sampled(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	if (p && t) {
 		MW_GUARD(t);
@@ -213,7 +213,7 @@ void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 	t = mw_shard_now();
 	way = way_now();
 	if (mw_get(&mw_sampled))
-		return step(t, mw_alloc_real(a, a->n), a->n, caller);
+		return step_sampled(t, mw_alloc_real(a, a->n), a->n, caller);
 	p = mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n);
 	if (!p || way == PASS)
 		return p;
@@ -230,7 +230,7 @@ void *mw_admit_again(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t 
 		return p;
 	t = mw_shard_now();
 	if (mw_get(&mw_sampled))
-		return step(t, p, n, caller);
+		return step_sampled(t, p, n, caller);
 	return t ? mw_admit(t, p, n, caller, op, extra) :
 		   admit_shared_or_quiet(way_now(), p, n, caller, op, extra);
 }
@@ -301,7 +301,7 @@ static void *realloc_to_sampled(struct mw_shard *t, void *p, size_t n, uintptr_t
 		mw_unhide(p, &d);
 	else if (known)
 		shared_gone(p, &d);
-	return step(t, q, n, caller);
+	return step_sampled(t, q, n, caller);
 }
 
 void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)

@@ -21,7 +21,7 @@ static const struct mw_record *record_of(const void *p)
 	return ref < MW_REF_END && mw_ref_leads(ref, p, &r) ? r : NULL;
 }
 
-static void note(uint32_t id, uint64_t asked, uint64_t given)
+static void note_wrong_size(uint32_t id, uint64_t asked, uint64_t given)
 {
 	struct mw_overruns *o;
 
@@ -48,6 +48,6 @@ void mw_wrong_size_look(const void *p, size_t n)
 	if (asked == n)
 		return;
 	late = mw_late_enter(); /* the block is still counted: its location stays */
-	note((uint32_t)mw_get(&r->where) & MW_CS_MASK, asked, n);
+	note_wrong_size((uint32_t)mw_get(&r->where) & MW_CS_MASK, asked, n);
 	mw_late_leave(late);
 }
