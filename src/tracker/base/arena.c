@@ -45,7 +45,7 @@ static uint64_t ceiling(enum mw_arena_for what)
 }
 
 /* Takes room for bytes; false: the ceiling is reached. */
-static bool take(uint64_t bytes, enum mw_arena_for what)
+static bool take_room(uint64_t bytes, enum mw_arena_for what)
 {
 	uint64_t is = mw_get(&taken), top = ceiling(what);
 
@@ -59,7 +59,7 @@ static bool take(uint64_t bytes, enum mw_arena_for what)
 
 bool mw_arena_take(size_t bytes, enum mw_arena_for what)
 {
-	bool ok = take(bytes, what);
+	bool ok = take_room(bytes, what);
 
 	if (ok)
 		mw_add(&held, bytes);
@@ -235,7 +235,7 @@ static void *map_taken(size_t bytes)
 
 void *mw_arena_grow(size_t bytes, enum mw_arena_for what)
 {
-	return take(bytes, what) ? map_taken(bytes) : NULL;
+	return take_room(bytes, what) ? map_taken(bytes) : NULL;
 }
 
 void *mw_arena_map(size_t bytes)
@@ -255,7 +255,7 @@ void mw_arena_unmap(void *p, size_t bytes)
 
 bool mw_arena_set_aside(size_t bytes, enum mw_arena_for what)
 {
-	return take(bytes, what);
+	return take_room(bytes, what);
 }
 
 void mw_arena_put_back(size_t bytes)
@@ -276,7 +276,7 @@ void *mw_arena_alloc(size_t bytes, enum mw_arena_for what)
 	int e = errno;
 	void *p = NULL;
 
-	if (take(bytes, what)) {
+	if (take_room(bytes, what)) {
 		p = text_alloc(bytes);
 		mw_add(p ? &held : &taken, p ? bytes : -(uint64_t)bytes);
 	}

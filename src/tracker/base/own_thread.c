@@ -31,7 +31,7 @@ static bool task_is_gone(uint32_t task)
 }
 
 /* Frees the places of tasks that have ended. True: none is left. */
-static bool look(void)
+static bool look_at_tasks(void)
 {
 	bool none = __atomic_load_n(&coming, __ATOMIC_SEQ_CST) == 0;
 
@@ -78,7 +78,7 @@ void mw_own_thread_begin(void)
 	mw_sys_name_thread("mwrap"); /* inherited by threads that this one starts */
 	my_task = claim(task);
 	if (!my_task) {
-		(void)look();
+		(void)look_at_tasks();
 		my_task = claim(task);
 	}
 	if (my_task)
@@ -116,7 +116,7 @@ bool mw_own_sleep_until(uint64_t ns)
 bool mw_own_threads_exist(void)
 {
 	/* a child of vfork(2) shares this memory, and has no thread of ours */
-	return mw_get(&process) && !look() && mw_get(&process) == mw_sys_getpid();
+	return mw_get(&process) && !look_at_tasks() && mw_get(&process) == mw_sys_getpid();
 }
 
 void mw_own_threads_leave(void)
@@ -129,7 +129,7 @@ bool mw_own_threads_gone(uint64_t until)
 {
 	unsigned turns = 0;
 
-	while (!look()) {
+	while (!look_at_tasks()) {
 		if (mw_is_past(until))
 			return false;
 		mw_let_run(&turns);

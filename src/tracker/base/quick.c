@@ -31,7 +31,7 @@ static uint64_t least(teller *by)
 	return best;
 }
 
-static teller *find(void)
+static teller *find_teller(void)
 {
 	/* the C library's: another preload's may not work yet */
 	void *(*load)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
@@ -46,7 +46,7 @@ static teller *find(void)
 
 void mw_quick_start(void)
 {
-	teller *by = find();
+	teller *by = find_teller();
 
 	if (!by || !told(by, CLOCK_MONOTONIC_COARSE))
 		return;
