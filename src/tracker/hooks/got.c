@@ -243,7 +243,7 @@ static __thread bool mine __attribute__((tls_model("initial-exec"))); /* this th
 enum { CATCH_UP_MS = 20, NO_LIMIT = INT32_MAX };
 
 /* False: another thread is in a pass for so long, or this one is, and a signal handler calls. */
-static bool begin(int ms)
+static bool begin_pass(int ms)
 {
 	if (mine)
 		return false;
@@ -257,14 +257,14 @@ static bool begin(int ms)
 	return true;
 }
 
-static void end(void)
+static void end_pass(void)
 {
 	mw_step_end(&step, MW_RANK_LEADING_STEP);
 	__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
 	mine = false;
 }
 
-static struct pass run(bool to_hooks, const void *in)
+static struct pass run_pass(bool to_hooks, const void *in)
 {
 	struct pass p = { .to_hooks = to_hooks, .in = in };
 	struct mw_object me;
@@ -284,26 +284,26 @@ bool mw_got_to_hooks(const void *in)
 	bool all;
 
 	find_functions();
-	if (!begin(NO_LIMIT))
+	if (!begin_pass(NO_LIMIT))
 		return false;
-	(void)run(true, in);
-	p = run(true, in);
+	(void)run_pass(true, in);
+	p = run_pass(true, in);
 	all = p.malloc_led && p.free_led;
 	if (!all)
-		(void)run(false, NULL);
+		(void)run_pass(false, NULL);
 	mw_set(&led, all);
-	end();
+	end_pass();
 	return all;
 }
 
 void mw_got_to_real(void)
 {
-	if (!begin(NO_LIMIT))
+	if (!begin_pass(NO_LIMIT))
 		return;
 	mw_set(&led, false);
-	(void)run(false, NULL);
-	(void)run(false, NULL);
-	end();
+	(void)run_pass(false, NULL);
+	(void)run_pass(false, NULL);
+	end_pass();
 }
 
 static int count_loads(struct dl_phdr_info *info, size_t size, void *to)
@@ -325,18 +325,18 @@ void mw_got_catch_up(void)
 {
 	bool some;
 
-	if (!mw_get(&led) || !begin(CATCH_UP_MS))
+	if (!mw_get(&led) || !begin_pass(CATCH_UP_MS))
 		return;
 	some = has_loaded();
-	end();
+	end_pass();
 	if (!some)
 		return;
 	find_functions();
-	if (!begin(CATCH_UP_MS))
+	if (!begin_pass(CATCH_UP_MS))
 		return;
 	if (mw_get(&led))
-		(void)run(true, NULL);
-	end();
+		(void)run_pass(true, NULL);
+	end_pass();
 }
 
 void mw_got_before_fork(uint64_t until)

@@ -6,7 +6,7 @@
 #include "tracker/track/events.h"
 #include "tracker/track/track.h"
 
-static void note(struct mw_shard *t, size_t pad)
+static void note_trim(struct mw_shard *t, size_t pad)
 {
 	MW_GUARD(t);
 	mw_event(t, MW_OP_TRIM, 0, 0, 0, pad);
@@ -19,6 +19,6 @@ MW_EXPORT int malloc_trim(size_t pad)
 
 	mw_real_init();
 	if (t)
-		note(t, pad);
+		note_trim(t, pad);
 	return mw_next.malloc_trim ? mw_next.malloc_trim(pad) : 0;
 }
