@@ -131,7 +131,7 @@ static bool is_label(const struct mw_stack_frame *f)
 }
 
 /* Counts what there is, and some more. With the lock. */
-static void count(size_t n[4])
+static void count_contents(size_t n[4])
 {
 	size_t len;
 
@@ -268,7 +268,7 @@ static void copy_all(struct copy *c)
 		copy_sample(c, mw_stack_sample_at(i));
 }
 
-static bool make(struct copy *c, const size_t n[4])
+static bool make_copy_room(struct copy *c, const size_t n[4])
 {
 	struct mw_stacks *to = c->to;
 
@@ -294,9 +294,9 @@ static bool count_and_make(struct copy *c)
 
 	if (!mw_stacks_lock())
 		return false;
-	count(n);
+	count_contents(n);
 	mw_stacks_unlock();
-	return make(c, n);
+	return make_copy_room(c, n);
 }
 
 struct mw_stacks *mw_stacks_copy(uint32_t from, uint32_t to)
@@ -318,7 +318,7 @@ struct mw_stacks *mw_stacks_copy(uint32_t from, uint32_t to)
 	return c.to;
 }
 
-static void give_back(void *p, size_t bytes)
+static void return_lent(void *p, size_t bytes)
 {
 	if (p)
 		mw_arena_return(p, bytes);
@@ -328,9 +328,9 @@ void mw_stacks_copy_free(struct mw_stacks *s)
 {
 	if (!s)
 		return;
-	give_back(s->v, s->bytes[STACKS]);
-	give_back(s->frames, s->bytes[FRAMES]);
-	give_back(s->chain, s->bytes[CHAIN]);
-	give_back(s->texts, s->bytes[TEXTS]);
+	return_lent(s->v, s->bytes[STACKS]);
+	return_lent(s->frames, s->bytes[FRAMES]);
+	return_lent(s->chain, s->bytes[CHAIN]);
+	return_lent(s->texts, s->bytes[TEXTS]);
 	free(s);
 }
