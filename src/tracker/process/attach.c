@@ -73,7 +73,7 @@ const char *mw_attached_how(void)
 	return from_outside ? "attached" : "started";
 }
 
-static bool refuse(char *err, const char *line)
+static bool refuse_call(char *err, const char *line)
 {
 	snprintf(err, MW_ERROR_MAX, "%s", line);
 	return false;
@@ -94,9 +94,9 @@ static bool suits(char *err)
 	const void *real = mw_real_next("malloc");
 
 	if (aside)
-		return refuse(err, aside);
+		return refuse_call(err, aside);
 	if (!real || mw_real_of_program(real))
-		return refuse(err, "malloc: linked into the program: its calls can't be tracked");
+		return refuse_call(err, "malloc: linked into the program: its calls can't be tracked");
 	return true;
 }
 
@@ -109,12 +109,12 @@ static bool set_up(const char *options, char *err)
 }
 
 /* Options that took effect when tracking began stay. */
-static bool go_on(const char *options, char *err)
+static bool go_on_tracking(const char *options, char *err)
 {
 	if (options && *options)
-		return refuse(err, "options: given after the first start: leave them out");
+		return refuse_call(err, "options: given after the first start: leave them out");
 	if (!mw_forget_live())
-		return refuse(err, "a thread is still inside the tracker: try again");
+		return refuse_call(err, "a thread is still inside the tracker: try again");
 	return true;
 }
 
@@ -124,7 +124,7 @@ static bool lead_to_hooks(char *err)
 	bool led;
 
 	if (mw_get(&mw_ruby.how) == MW_RUBY_NONE)
-		return refuse(err, "Ruby's functions: not found: start the program with mwrap");
+		return refuse_call(err, "Ruby's functions: not found: start the program with mwrap");
 	mw_quiet_enter();
 	led = mw_got_to_hooks((const void *)(uintptr_t)mw_rb.rb_gc_count);
 	if (led) {
@@ -133,8 +133,8 @@ static bool lead_to_hooks(char *err)
 	}
 	mw_quiet_leave();
 	return led ||
-	       refuse(err,
-		      "Ruby's malloc: linked into Ruby, or sealed by the kernel: start the program with mwrap");
+	       refuse_call(err,
+			   "Ruby's malloc: linked into Ruby, or sealed by the kernel: start the program with mwrap");
 }
 
 bool mw_attach(const char *options, char *err)
@@ -144,8 +144,8 @@ bool mw_attach(const char *options, char *err)
 	if (!mw_real_joined)
 		return mw_serve_late(options, err);
 	if (is == ON)
-		return refuse(err, "the tracker is running already");
-	if (is == SLEEPS ? !set_up(options, err) : is == STOPPED && !go_on(options, err))
+		return refuse_call(err, "the tracker is running already");
+	if (is == SLEEPS ? !set_up(options, err) : is == STOPPED && !go_on_tracking(options, err))
 		return false;
 	measure_before();
 	mw_pause(true); /* no block gets a record before all calls lead here: its free could go past the tracker */
@@ -161,9 +161,10 @@ bool mw_attach(const char *options, char *err)
 bool mw_detach(char *err)
 {
 	if (!mw_real_joined)
-		return refuse(err, "the tracker is preloaded, so it can't be stopped: use Mwrap.pause");
+		return refuse_call(err,
+				   "the tracker is preloaded, so it can't be stopped: use Mwrap.pause");
 	if (is != ON)
-		return refuse(err, "the tracker isn't running: call Mwrap.start first");
+		return refuse_call(err, "the tracker isn't running: call Mwrap.start first");
 	mw_pause(true); /* first, for the same reason */
 	mw_quiet_enter();
 	mw_got_to_real();

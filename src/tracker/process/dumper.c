@@ -79,7 +79,7 @@ static void dump(void)
  * Looks for the peak of live memory (tracker/table/peak.h) once a second, and less often if a look costs more than a
  * thousandth of that. Returns the moment of the next look.
  */
-static uint64_t look(void)
+static uint64_t look_and_schedule(void)
 {
 	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), cost;
 
@@ -94,7 +94,7 @@ static uint64_t look(void)
 /* Sleeps until `until`, and looks meanwhile. False: see mw_own_sleep_until. */
 static bool look_until(uint64_t until)
 {
-	for (uint64_t at = mw_now_ns() + 1000000000; at < until; at = look())
+	for (uint64_t at = mw_now_ns() + 1000000000; at < until; at = look_and_schedule())
 		if (!mw_own_sleep_until(at))
 			return false;
 	return mw_own_sleep_until(until);

@@ -28,7 +28,7 @@ static struct {
 	const mw_value *rb_cObject;
 } ruby;
 
-static bool find(void)
+static bool find_ruby_functions(void)
 {
 	bool all = true;
 
@@ -58,7 +58,7 @@ static mw_value eval(mw_value binding, const char *code)
 	return ruby.rb_funcallv(binding, ruby.rb_intern("eval"), 2, args);
 }
 
-static mw_value run(mw_value object_class)
+static mw_value run_learner(mw_value object_class)
 {
 	/* several sizes: an allocator may treat one in its own way */
 	static const char *const code[] = { "proc { |o| o.learn }", "proc { |o| o.learn; Object; nil }",
@@ -81,9 +81,9 @@ void mw_learn(void)
 	int raised = 0;
 
 	mw_quiet_enter();
-	if (find()) {
+	if (find_ruby_functions()) {
 		before = ruby.rb_errinfo();
-		(void)ruby.rb_protect(run, *ruby.rb_cObject, &raised);
+		(void)ruby.rb_protect(run_learner, *ruby.rb_cObject, &raised);
 		if (raised)
 			ruby.rb_set_errinfo(before);
 	}

@@ -41,7 +41,7 @@ void mw_linker_after_fork_child(void)
 		threads = ASK;
 }
 
-static void *nothing(void *unused)
+static void *end_at_once(void *unused)
 {
 	return unused;
 }
@@ -53,7 +53,7 @@ static _Noreturn void probe(void)
 	int null = mw_sys_open("/dev/null", O_WRONLY | O_CLOEXEC, 0), e = -1;
 
 	if (null >= 0 && mw_sys(SYS_dup3, null, STDERR_FILENO, 0, 0, 0) >= 0)
-		e = mw_thread_run(nothing, NULL, STACK, &none);
+		e = mw_thread_run(end_at_once, NULL, STACK, &none);
 	mw_sys(SYS_exit_group, e != 0, 0, 0, 0, 0);
 	__builtin_unreachable();
 }

@@ -29,7 +29,7 @@ static const char *behind_libraries(const char *path)
 	return root ? root + sizeof(up) - 1 : path;
 }
 
-static void load(struct beside *b)
+static void load_beside(struct beside *b)
 {
 	char path[4096 + 32];
 	Dl_info me;
@@ -64,7 +64,7 @@ static void load(struct beside *b)
 static void *load_unshared(void *b)
 {
 	(void)mw_own_descriptors(-1);
-	load(b);
+	load_beside(b);
 	return NULL;
 }
 
@@ -75,7 +75,7 @@ void *mw_load_sibling(const char *name, char *err)
 
 	/* where nothing will be loaded, no thread begins: its thread-local variables could be half known, too */
 	if (!mw_linker_loads() || mw_own_thread_run(load_unshared, &b, STACK, &none))
-		load(&b);
+		load_beside(&b);
 	return b.lib;
 }
 
@@ -83,6 +83,6 @@ void *mw_load_sibling_here(const char *name, char *err)
 {
 	struct beside b = { .name = name, .err = err };
 
-	load(&b);
+	load_beside(&b);
 	return b.lib;
 }

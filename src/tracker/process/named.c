@@ -13,7 +13,7 @@
 static bool allowed; /* written before main */
 
 /* The decimal number at s, or 0 without one; *end: behind it. */
-static uint64_t number(const char *s, const char **end)
+static uint64_t parse_number(const char *s, const char **end)
 {
 	uint64_t v = 0;
 
@@ -26,7 +26,7 @@ static uint64_t number(const char *s, const char **end)
 static bool said_to_be(const char *who)
 {
 	const char *s;
-	uint64_t pid = number(who, &s), start = *s == '.' ? number(s + 1, &s) : 0, is;
+	uint64_t pid = parse_number(who, &s), start = *s == '.' ? parse_number(s + 1, &s) : 0, is;
 
 	if (pid != (uint64_t)mw_sys_getpid())
 		return false;

@@ -70,7 +70,7 @@ static char how_path[PATH_MAX];
 
 _Static_assert(sizeof(struct mw_events_piece) == sizeof(struct mw_record_piece), "the same");
 
-static bool take(struct mw_record_piece *to, bool partly)
+static bool take_piece(struct mw_record_piece *to, bool partly)
 {
 	struct mw_events_piece piece;
 
@@ -93,7 +93,7 @@ static void set_clock(uint32_t ticks)
 static const struct mw_record_source source = {
 	.begin = mw_events_begin,
 	.end = mw_events_end,
-	.take = take,
+	.take = take_piece,
 	.done = done,
 	.dropped = mw_events_dropped,
 	.counter = mw_events_counter,
@@ -143,7 +143,7 @@ static enum waited wait_for_go(void)
 	return WAITED;
 }
 
-static const struct mw_record_api *load(char err[MW_ERROR_MAX])
+static const struct mw_record_api *load_writer(char err[MW_ERROR_MAX])
 {
 	static const struct mw_record_api *had;
 	void *lib;
@@ -187,7 +187,7 @@ static bool record(void)
 	}
 	mw_step_begin(&loading, MW_RANK_RECORDER_STEP);
 	mw_end_before_destructors();
-	writer = load(err);
+	writer = load_writer(err);
 	if (!writer) {
 		loaded();
 		give_up(MW_RECORD_ERROR, err);
@@ -249,7 +249,7 @@ static void prepare(void)
 }
 
 /* False: an errno in *error. */
-static bool start(bool wait, int *error)
+static bool start_recorder(bool wait, int *error)
 {
 	late = wait;
 	kept = false;
@@ -306,7 +306,7 @@ void mw_recorder_start(void)
 	if (expand()) {
 		prepare();
 		begin_events();
-		(void)start(true, &error);
+		(void)start_recorder(true, &error);
 	}
 	mw_quiet_leave();
 }
@@ -397,7 +397,7 @@ static bool started(const struct mw_record_how *h, char *err)
 		return false;
 	}
 	prepare();
-	if (!start(false, &error)) {
+	if (!start_recorder(false, &error)) {
 		snprintf(err, MW_ERROR_MAX, "%s: %s", mw_recorder_thread.failed,
 			 mw_own_thread_refused(error));
 		return false;
@@ -516,7 +516,7 @@ void mw_recorder_start_child(void)
 	if (expand()) {
 		prepare();
 		go = 0;
-		(void)start(true, &error);
+		(void)start_recorder(true, &error);
 	}
 	mw_quiet_leave();
 }

@@ -45,7 +45,7 @@ struct mw_host_thread mw_seconds_thread = {
 	.run = call_for_ever, .stack = STACK, .failed = "the history's thread: can't be created"
 };
 
-static bool start(void)
+static bool start_seconds(void)
 {
 	return __atomic_load_n(&each_second, __ATOMIC_ACQUIRE) &&
 	       !mw_host_thread_start(&mw_seconds_thread) && mw_host_thread_exists(&mw_seconds_thread);
@@ -57,7 +57,7 @@ bool mw_every_second(void (*f)(void))
 
 	(void)__atomic_compare_exchange_n(&each_second, &none, f, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	mw_end_before_destructors();
-	return start();
+	return start_seconds();
 }
 
 void mw_seconds_after_fork(void)
@@ -68,7 +68,7 @@ void mw_seconds_after_fork(void)
 
 void mw_seconds_start_child(void)
 {
-	(void)start();
+	(void)start_seconds();
 }
 
 void mw_seconds_end(void)

@@ -22,7 +22,7 @@ struct start {
 	void *arg;
 };
 
-static void *begin(void *start)
+static void *begin_own_thread(void *start)
 {
 	struct start s = *(struct start *)start;
 	void *result;
@@ -35,7 +35,7 @@ static void *begin(void *start)
 	return result;
 }
 
-/* Makes *s, for begin, which frees it. Returns 0, or an errno: there is none. */
+/* Makes *s, for begin_own_thread, which frees it. Returns 0, or an errno: there is none. */
 static int coming(struct start **s, void *(*run)(void *), void *arg)
 {
 	if (!mw_linker_starts_threads())
@@ -62,7 +62,7 @@ int mw_own_thread_start(void *(*run)(void *), void *arg, size_t stack)
 	struct start *s;
 	int e = coming(&s, run, arg);
 
-	return e ? e : came(s, mw_thread_start(begin, s, stack));
+	return e ? e : came(s, mw_thread_start(begin_own_thread, s, stack));
 }
 
 int mw_own_thread_run(void *(*run)(void *), void *arg, size_t stack, void **result)
@@ -70,7 +70,7 @@ int mw_own_thread_run(void *(*run)(void *), void *arg, size_t stack, void **resu
 	struct start *s;
 	int e = coming(&s, run, arg);
 
-	return e ? e : came(s, mw_thread_run(begin, s, stack, result));
+	return e ? e : came(s, mw_thread_run(begin_own_thread, s, stack, result));
 }
 
 /* --- those that live as long as the process ------------------------------------------------ */
@@ -91,7 +91,7 @@ static bool stays(struct mw_host_thread *t)
 	return !mw_own_must_leave() && becomes(t, MW_THREAD_LEFT, MW_THREAD_RUNS);
 }
 
-static void *run(void *thread)
+static void *run_host_thread(void *thread)
 {
 	struct mw_host_thread *t = thread;
 	bool left;
@@ -117,7 +117,7 @@ static int create(struct mw_host_thread *t)
 	int e;
 
 	mw_quiet_enter();
-	e = mw_own_thread_start(run, t, t->stack);
+	e = mw_own_thread_start(run_host_thread, t, t->stack);
 	if (e) {
 		__atomic_store_n(&t->is, MW_THREAD_OVER, __ATOMIC_RELEASE);
 		mw_log("%s: %s", t->failed, mw_own_thread_refused(e));
