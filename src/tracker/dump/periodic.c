@@ -84,7 +84,7 @@ static int open_hidden(mode_t mode)
 }
 
 /* Writes, unless the app closed the descriptor and opened another file in its place: EBADF. */
-static int fill(int fd, const struct stat *made, const struct mw_buf *b)
+static int fill_made_file(int fd, const struct stat *made, const struct mw_buf *b)
 {
 	struct stat is;
 
@@ -103,7 +103,7 @@ static int write_hidden(const struct mw_buf *b, bool shared, mode_t mode)
 		return errno;
 	if (shared)
 		__atomic_store_n(&open_fd, fd, __ATOMIC_RELEASE);
-	err = fstat(fd, &made) < 0 ? errno : fill(fd, &made, b);
+	err = fstat(fd, &made) < 0 ? errno : fill_made_file(fd, &made, b);
 	__atomic_store_n(&open_fd, -1, __ATOMIC_RELEASE);
 	if (err != EBADF && close(fd) < 0 && errno != EINTR && !err)
 		err = errno;
