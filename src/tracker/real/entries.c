@@ -123,7 +123,7 @@ static bool is_function(const struct mw_entries *o, uint32_t i, const char *name
 }
 
 /* The number of the symbol; 0: there is none. */
-static uint32_t find(const struct mw_entries *o, const char *name)
+static uint32_t find_symbol(const struct mw_entries *o, const char *name)
 {
 	uint32_t hash = 5381, buckets, first, bloom;
 	const uint32_t *bucket, *chain;
@@ -164,7 +164,7 @@ static uintptr_t address(const struct mw_entries *o, uint32_t i)
 
 uintptr_t mw_entries_function(const struct mw_entries *o, const char *name)
 {
-	return address(o, find(o, name));
+	return address(o, find_symbol(o, name));
 }
 
 /* --- versions, by the hash of their names; 0: none ---------------------------------------------- */
@@ -205,7 +205,7 @@ static uint32_t defined(const struct mw_entries *o, uint32_t symbol)
 
 uintptr_t mw_entries_wanted(const struct mw_entries *o, const struct mw_entries *by, const ElfW(Rela) * r)
 {
-	uint32_t i = find(o, mw_entry_name(by, r));
+	uint32_t i = find_symbol(o, mw_entry_name(by, r));
 
 	return i && defined(o, i) == needed(by, (uint32_t)ELF64_R_SYM(r->r_info)) ? address(o, i) : 0;
 }

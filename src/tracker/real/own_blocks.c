@@ -27,7 +27,7 @@ struct spare {
 };
 static struct spare *spares[CLASSES];
 
-static uint32_t class_of(size_t room)
+static uint32_t class_of_room(size_t room)
 {
 	uint32_t units = (uint32_t)((room + UNIT - 1) / UNIT), doubled;
 
@@ -107,10 +107,10 @@ static void *small_alloc(size_t align, size_t room)
 	while (__atomic_exchange_n(&taking, 1, __ATOMIC_ACQUIRE))
 		mw_let_run(&turns);
 	if (align <= UNIT)
-		p = take_spare(class_of(room));
+		p = take_spare(class_of_room(room));
 	if (!p)
-		p = cut(align,
-			room <= SMALL_MAX ? room_of(class_of(room)) : (room + UNIT - 1) & -(size_t)UNIT);
+		p = cut(align, room <= SMALL_MAX ? room_of(class_of_room(room)) :
+						   (room + UNIT - 1) & -(size_t)UNIT);
 	__atomic_store_n(&taking, 0, __ATOMIC_RELEASE);
 	return p;
 }
@@ -122,7 +122,7 @@ static void small_free(void *p)
 
 	if (room > SMALL_MAX) /* it was asked for aligned, which nobody does: it is lost */
 		return;
-	of = &spares[class_of(room)];
+	of = &spares[class_of_room(room)];
 	is->next = __atomic_load_n(of, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(of, &is->next, is, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
