@@ -15,7 +15,7 @@ static const char not_numeric[] =
  * Splits "HOST:PORT" or "[HOST]:PORT". The host goes to host[size], *port
  * points behind the colon. Returns NULL, or the problem in words.
  */
-static const char *split(const char *value, char *host, size_t size, const char **port)
+static const char *split_address(const char *value, char *host, size_t size, const char **port)
 {
 	const char *from = value, *end = strrchr(value, ':');
 
@@ -66,7 +66,7 @@ const char *mw_value_address(const char *value, char *host, size_t size, uint16_
 	bool bracketed = value[0] == '[';
 	enum reach who;
 
-	why = split(value, host, size, &digits);
+	why = split_address(value, host, size, &digits);
 	if (why)
 		return why;
 	if (!bracketed && !strcmp(host, "localhost"))

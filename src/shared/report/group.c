@@ -41,7 +41,7 @@ static bool digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool is(struct text t, const char *s)
+static bool text_is(struct text t, const char *s)
 {
 	return t.n == strlen(s) && !memcmp(t.p, s, t.n);
 }
@@ -101,8 +101,8 @@ static bool find_gem(struct text path, struct key *key)
 			key->text = c;
 			found = true;
 		}
-		in_gems = is(c, "gems");
-		in_extensions = is(c, "extensions") ? 1 : in_extensions ? in_extensions + 1 : 0;
+		in_gems = text_is(c, "gems");
+		in_extensions = text_is(c, "extensions") ? 1 : in_extensions ? in_extensions + 1 : 0;
 	}
 	return found;
 }
@@ -159,13 +159,13 @@ static bool find_ruby_lib(struct text path, struct key *key)
 			*key = (struct key){ { c.p, n }, STDLIB };
 			return true;
 		}
-		if (in_ruby && (is(c, "vendor_ruby") || is(c, "site_ruby"))) {
+		if (in_ruby && (text_is(c, "vendor_ruby") || text_is(c, "site_ruby"))) {
 			*key = (struct key){ library(path, c),
-					     is(c, "site_ruby") ? SITE_RUBY : VENDOR_RUBY };
+					     text_is(c, "site_ruby") ? SITE_RUBY : VENDOR_RUBY };
 			return true;
 		}
-		in_ruby = is(c, "ruby") && (after_lib == 1 || after_lib == 2);
-		after_lib = is(c, "lib") ? 1 : after_lib ? after_lib + 1 : 0;
+		in_ruby = text_is(c, "ruby") && (after_lib == 1 || after_lib == 2);
+		after_lib = text_is(c, "lib") ? 1 : after_lib ? after_lib + 1 : 0;
 	}
 	return false;
 }
@@ -286,8 +286,8 @@ static int member_cmp(const void *a, const void *b)
 }
 
 /* Sums members[n], sorted by key; returns the number of groups. */
-static size_t sum_up(struct mw_row *groups, struct mw_buf *names, const struct member *members, size_t n,
-		     struct mw_kinded *kinds)
+static size_t sum_groups(struct mw_row *groups, struct mw_buf *names, const struct member *members,
+			 size_t n, struct mw_kinded *kinds)
 {
 	size_t used = 0;
 
@@ -324,7 +324,7 @@ struct mw_row *mw_group_rows(const struct mw_row *const *lines, size_t *n, enum 
 	for (size_t i = 0; i < *n; i++)
 		members[i] = (struct member){ key_of(lines[i], group), lines[i] };
 	qsort(members, *n, sizeof(*members), member_cmp);
-	*n = sum_up(groups, &buf, members, *n, kinds);
+	*n = sum_groups(groups, &buf, members, *n, kinds);
 	if (buf.failed)
 		goto fail;
 	/* after the last add: the buffer moves while it grows */

@@ -141,7 +141,8 @@ void mw_heap_list_free(struct mw_heap_list *l, const struct mw_api *api)
 
 /* --- forms ------------------------------------------------------------------ */
 
-static void lines(struct mw_buf *b, const struct mw_heap_list *l, const char *between, const char *end)
+static void put_heap_lines(struct mw_buf *b, const struct mw_heap_list *l, const char *between,
+			   const char *end)
 {
 	for (int c = 0; c < MW_HEAP_COLUMNS_N; c++) {
 		mw_buf_str(b, c ? between : "");
@@ -160,7 +161,7 @@ static void lines(struct mw_buf *b, const struct mw_heap_list *l, const char *be
 	}
 }
 
-static void json(struct mw_buf *b, const struct mw_heap_list *l)
+static void put_heap_json(struct mw_buf *b, const struct mw_heap_list *l)
 {
 	mw_buf_str(b, "{");
 	for (int f = 0; f < MW_HEAP_FIGURES_N; f++) {
@@ -245,13 +246,13 @@ void mw_render_heap(struct mw_buf *b, const struct mw_heap_list *l, enum mw_form
 		mw_render_heap_text(b, l, MW_DUMP_HEAP_FIGURES | MW_DUMP_HEAP_PAGES);
 		break;
 	case MW_FORMAT_TSV:
-		lines(b, l, "\t", "\n");
+		put_heap_lines(b, l, "\t", "\n");
 		break;
 	case MW_FORMAT_CSV:
-		lines(b, l, ",", "\r\n");
+		put_heap_lines(b, l, ",", "\r\n");
 		break;
 	case MW_FORMAT_JSON:
-		json(b, l);
+		put_heap_json(b, l);
 		break;
 	}
 }

@@ -36,8 +36,8 @@ static bool is_bare(const struct mw_profile_stack *s, size_t known)
 	return s->depth == 1 && s->frames[0] >= known;
 }
 
-static uint32_t kind_of(struct mw_kinded *k, const struct mw_profile *p,
-			const struct mw_profile_stack *s, size_t known)
+static uint32_t kind_of_stack(struct mw_kinded *k, const struct mw_profile *p,
+			      const struct mw_profile_stack *s, size_t known)
 {
 	const struct mw_row *r = &k->snapshot->rows[s->row];
 
@@ -48,7 +48,7 @@ static uint32_t kind_of(struct mw_kinded *k, const struct mw_profile *p,
 	return MW_OF_NO_STACK;
 }
 
-static void take(struct mw_kind_part *to, const struct mw_profile_stack *s, int by)
+static void take_amounts(struct mw_kind_part *to, const struct mw_profile_stack *s, int by)
 {
 	to->bytes[by] = s->bytes[by];
 	to->blocks[by] = s->blocks[by];
@@ -56,7 +56,7 @@ static void take(struct mw_kind_part *to, const struct mw_profile_stack *s, int 
 }
 
 /* Adds to the parts of its row, which are the last ones. */
-static void add(struct mw_kinded *k, const struct mw_kind_part *one)
+static void add_row_part(struct mw_kinded *k, const struct mw_kind_part *one)
 {
 	size_t at = k->n;
 
@@ -69,21 +69,21 @@ static void add(struct mw_kinded *k, const struct mw_kind_part *one)
 }
 
 /* A row's objects are of no kind of malloc's: all of them are in one part. UINT32_MAX as the kind: no memory. */
-static bool add_stack(struct mw_kinded *k, const struct mw_profile_stack *s, uint32_t kind)
+static bool add_stack_parts(struct mw_kinded *k, const struct mw_profile_stack *s, uint32_t kind)
 {
 	struct mw_kind_part blocks = { .row = s->row, .kind = kind, .growth = s->growth };
 	struct mw_kind_part objects = { .row = s->row, .kind = MW_OF_NO_STACK };
 
 	if (kind == UINT32_MAX)
 		return false;
-	take(&blocks, s, MW_BY_LIVE);
-	take(&blocks, s, MW_BY_TOTAL);
-	take(&objects, s, MW_BY_OBJECTS);
+	take_amounts(&blocks, s, MW_BY_LIVE);
+	take_amounts(&blocks, s, MW_BY_TOTAL);
+	take_amounts(&objects, s, MW_BY_OBJECTS);
 	if (objects.blocks[MW_BY_OBJECTS])
-		add(k, &objects);
+		add_row_part(k, &objects);
 	if (!objects.blocks[MW_BY_OBJECTS] || blocks.samples[MW_BY_LIVE] || blocks.samples[MW_BY_TOTAL] ||
 	    blocks.bytes[MW_BY_LIVE] || blocks.bytes[MW_BY_TOTAL] || blocks.growth)
-		add(k, &blocks);
+		add_row_part(k, &blocks);
 	return true;
 }
 
@@ -96,7 +96,7 @@ static bool make_parts(struct mw_kinded *k, const struct mw_profile *p, size_t k
 	if (!k->parts || !k->first)
 		return false;
 	for (size_t i = 0; ok && i < p->n_stacks; i++) /* by row */
-		ok = add_stack(k, &p->stacks[i], kind_of(k, p, &p->stacks[i], known));
+		ok = add_stack_parts(k, &p->stacks[i], kind_of_stack(k, p, &p->stacks[i], known));
 	for (size_t i = 0, r = 0; r <= k->snapshot->n; r++) {
 		while (i < k->n && k->parts[i].row < r)
 			i++;
@@ -126,13 +126,14 @@ void mw_kinded_add(struct mw_kinded *k, const struct mw_row *r)
 }
 
 /* Of all, in thousandths. */
-static uint32_t share(uint64_t part, uint64_t all)
+static uint32_t thousandths_of(uint64_t part, uint64_t all)
 {
 	return all ? (uint32_t)(((u128)part * 1000 + all / 2) / all) : 0;
 }
 
 /* Sets a row's kind to the largest of these parts; of live bytes, if there are any. */
-static void choose(const struct mw_kinded *k, const struct mw_kind_part *p, size_t n, struct mw_row *r)
+static void choose_top_kind(const struct mw_kinded *k, const struct mw_kind_part *p, size_t n,
+			    struct mw_row *r)
 {
 	uint64_t all[MW_BY_N] = { 0 }, samples[MW_BY_N] = { 0 }, top = 0;
 	int by;
@@ -150,7 +151,7 @@ static void choose(const struct mw_kinded *k, const struct mw_kind_part *p, size
 			continue;
 		top = p[i].bytes[by];
 		r->top_kind = mw_kinded_text(k, p[i].kind);
-		r->top_share = share(top, all[by]);
+		r->top_share = thousandths_of(top, all[by]);
 	}
 	r->kind_samples = samples[by] < UINT32_MAX ? (uint32_t)samples[by] : UINT32_MAX;
 }
@@ -159,7 +160,7 @@ void mw_kinded_end(struct mw_kinded *k, struct mw_row *sum)
 {
 	size_t n = k->sums ? k->clues.texts.n : 0;
 
-	choose(k, k->sums, n, sum);
+	choose_top_kind(k, k->sums, n, sum);
 	for (uint32_t i = 0; i < n; i++)
 		k->sums[i] = (struct mw_kind_part){ .kind = i };
 }
@@ -211,7 +212,7 @@ struct mw_row *mw_kinded_split(struct mw_kinded *k, size_t *n)
 		s.whole = r->allocations ? r->allocations : r->live;
 		for (size_t i = k->first[row]; i < k->first[row + 1]; i++) {
 			split_row(&rows[*n], r, &k->parts[i], &s);
-			choose(k, &k->parts[i], 1, &rows[(*n)++]);
+			choose_top_kind(k, &k->parts[i], 1, &rows[(*n)++]);
 		}
 	}
 	k->split = rows;
@@ -237,8 +238,8 @@ bool mw_kinded_make(struct mw_kinded *k, struct mw_snapshot *snapshot, const str
 		mw_kinded_end(k, &none);
 	snapshot->kinds = true;
 	for (size_t i = 0; i < snapshot->n; i++)
-		choose(k, ok ? k->parts + k->first[i] : NULL, ok ? k->first[i + 1] - k->first[i] : 0,
-		       &snapshot->rows[i]);
+		choose_top_kind(k, ok ? k->parts + k->first[i] : NULL,
+				ok ? k->first[i + 1] - k->first[i] : 0, &snapshot->rows[i]);
 	return ok;
 }
 

@@ -11,7 +11,7 @@ static const char *text_of(const struct mw_profile *p, const struct mw_profile_s
 	return s->label ? p->frames[s->label].name : MW_NO_LABEL;
 }
 
-static void add(struct mw_row *r, const struct mw_profile_stack *s)
+static void add_stack_to_row(struct mw_row *r, const struct mw_profile_stack *s)
 {
 	r->total = mw_sum_u64(r->total, s->bytes[MW_BY_TOTAL]);
 	r->allocations = mw_sum_u64(r->allocations, s->blocks[MW_BY_TOTAL]);
@@ -55,7 +55,7 @@ struct mw_row *mw_labels_make(const struct mw_profile *p, size_t *n)
 						    .kind = MW_KIND_SPECIAL };
 			of[s->label] = (uint32_t)++*n;
 		}
-		add(&rows[of[s->label] - 1], s);
+		add_stack_to_row(&rows[of[s->label] - 1], s);
 	}
 	if (!of) {
 		free(rows);

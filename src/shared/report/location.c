@@ -28,7 +28,7 @@ static bool hex_digit(char c)
 }
 
 /* "NAME [0xADDR]", or with a tab; anything else is all name. */
-static struct parts split(const char *s, size_t n)
+static struct parts split_location(const char *s, size_t n)
 {
 	struct parts p = { s, NULL, n, 0, 0 };
 	size_t i = n;
@@ -168,7 +168,7 @@ static void short_id(const struct mw_row *r, struct mw_buf *b, char id[MW_SHORT_
 
 	b->n = 0;
 	mw_buf_utf8(b, r->location, r->location_len);
-	p = split(b->failed ? r->location : b->p, b->failed ? r->location_len : b->n);
+	p = split_location(b->failed ? r->location : b->p, b->failed ? r->location_len : b->n);
 	snprintf(id, MW_SHORT_ID + 1, "~%08x%08x", (unsigned)XXH32(p.name, p.name_len, 0),
 		 (unsigned)XXH32(p.name, p.name_len, 1));
 }
@@ -217,14 +217,14 @@ int mw_location_look(const struct mw_snapshot *snap, const char *s, size_t n, co
 const struct mw_row *mw_location_find(const struct mw_snapshot *snap, const char *s, size_t n)
 {
 	const struct mw_row *best = NULL;
-	struct parts want = split(s, n);
+	struct parts want = split_location(s, n);
 	int best_closeness = 0;
 
 	want.by_addr = want.addr_len && s[want.name_len] == '\t' ? mw_location_address(s, n) : 0;
 
 	for (size_t i = 0; i < snap->n; i++) {
 		const struct mw_row *r = &snap->rows[i];
-		struct parts have = split(r->location, r->location_len);
+		struct parts have = split_location(r->location, r->location_len);
 		int c = closeness(&want, &have, r);
 
 		if (same(r->location, r->location_len, s, n))

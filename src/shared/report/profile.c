@@ -156,8 +156,8 @@ static int64_t growth_of(const struct mw_profile *p, const struct figures *f, bo
 	return shrank ? mw_difference(0, f->v[RANGE_BYTES]) : mw_i64_of(f->v[RANGE_BYTES]);
 }
 
-static void set(struct mw_profile *p, const struct mw_profile_sampled *s, const struct figures *f,
-		bool shrank)
+static void push_stack(struct mw_profile *p, const struct mw_profile_sampled *s, const struct figures *f,
+		       bool shrank)
 {
 	p->stacks[p->n_stacks++] = (struct mw_profile_stack){
 		.frames = s->frames,
@@ -294,7 +294,7 @@ static bool by_row_make(struct by_row *b, const struct mw_profile *p, const stru
 /* --- a location without a sample ------------------------------------------ */
 
 /* A copy, NUL-terminated; a name may have NULs in it. NULL: no memory. */
-static const char *keep_text(struct mw_profile *p, const char *s, size_t n)
+static const char *keep_clean_text(struct mw_profile *p, const char *s, size_t n)
 {
 	char *to = mw_profile_keep(p, n + 1);
 
@@ -339,8 +339,8 @@ static bool location_frame(struct mw_profile *p, const struct mw_row *r, struct 
 		name = function_of(r, file_len, &n);
 		to->address = mw_location_address(r->location, r->location_len);
 	}
-	to->name = n ? keep_text(p, name, n) : "?";
-	to->file = file_len ? keep_text(p, r->location, file_len) : "";
+	to->name = n ? keep_clean_text(p, name, n) : "?";
+	to->file = file_len ? keep_clean_text(p, r->location, file_len) : "";
 	return to->name && to->file;
 }
 
@@ -362,7 +362,7 @@ static bool append(struct mw_profile *p, const struct mw_profile_sampled *s, con
 		bare.frames = frame;
 		bare.depth = 1;
 	}
-	set(p, &bare, f, shrank);
+	push_stack(p, &bare, f, shrank);
 	return true;
 }
 
@@ -466,7 +466,7 @@ static bool divide_row(const struct division *d, const struct mw_row *r, const s
 }
 
 /* Room for the stacks of all samples, and for frames and stacks of `bare` rows. */
-static bool make_room(struct mw_profile *p, const struct by_row *b, size_t bare)
+static bool make_stacks_room(struct mw_profile *p, const struct by_row *b, size_t bare)
 {
 	size_t n = p->n_frames + bare;
 	struct mw_profile_frame *frames = NULL;
@@ -514,11 +514,11 @@ static bool divide_rows(const struct division *d, const struct by_row *b)
 	return good;
 }
 
-static bool make(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n, bool raw)
+static bool make_from_samples(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n, bool raw)
 {
 	struct division d = { .p = p, .sampled = s, .raw = raw };
 	struct by_row b;
-	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, b.bare);
+	bool good = by_row_make(&b, p, s, n) && make_stacks_room(p, &b, b.bare);
 
 	if (good) {
 		d.shares = calloc(b.most + 1, sizeof(*d.shares));
@@ -536,10 +536,10 @@ static bool make(struct mw_profile *p, const struct mw_profile_sampled *s, size_
 
 bool mw_profile_calibrate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
 {
-	return make(p, s, n, false);
+	return make_from_samples(p, s, n, false);
 }
 
 bool mw_profile_estimate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
 {
-	return make(p, s, n, true);
+	return make_from_samples(p, s, n, true);
 }

@@ -8,14 +8,14 @@
 #include "row_index.h"
 
 /* A frame may lack its name: it was never seen where Ruby could be asked. */
-static const char *name_of(const struct mw_stacked_frame *f)
+static const char *name_of_frame(const struct mw_stacked_frame *f)
 {
 	if (*f->name)
 		return f->name;
 	return f->kind == MW_KIND_RUBY ? "(no name)" : f->address ? "(native code)" : "(C function)";
 }
 
-static char *keep_text(struct mw_profile *p, const char *text)
+static char *keep_plain_text(struct mw_profile *p, const char *text)
 {
 	size_t n = strlen(text) + 1;
 	char *to = mw_profile_keep(p, n);
@@ -39,8 +39,8 @@ static bool frames_make(struct mw_profile *p, const struct mw_stacks *s)
 			};
 			continue;
 		}
-		to->name = keep_text(p, name_of(f));
-		to->file = keep_text(p, f->file);
+		to->name = keep_plain_text(p, name_of_frame(f));
+		to->file = keep_plain_text(p, f->file);
 		to->line = f->line;
 		to->address = f->address;
 		to->kind = f->kind;
@@ -123,7 +123,7 @@ static void name_program(struct mw_profile *p)
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
 	path[n > 0 ? n : 0] = '\0';
-	p->program = keep_text(p, path);
+	p->program = keep_plain_text(p, path);
 }
 
 bool mw_profile_make(struct mw_profile *p, const struct mw_api *api, const struct mw_profile_how *how)

@@ -10,12 +10,12 @@ const char *mw_record_reason_name(enum mw_record_reason r)
 	return names[r];
 }
 
-static void text(struct mw_buf *b, const char *name, const char *value)
+static void put_text_or_null(struct mw_buf *b, const char *name, const char *value)
 {
 	mw_json_str(b, name, *value ? value : NULL);
 }
 
-static uint64_t get(const uint64_t *value)
+static uint64_t get_figure(const uint64_t *value)
 {
 	return __atomic_load_n(value, __ATOMIC_RELAXED);
 }
@@ -29,19 +29,19 @@ void mw_render_recording(struct mw_buf *b, const struct mw_record_state *s, uint
 
 	if (!s)
 		s = &none;
-	end = ended ? get(&s->end_ns) : now_ns;
+	end = ended ? get_figure(&s->end_ns) : now_ns;
 	mw_buf_str(b, "{");
 	mw_json_bool(b, "recording", on);
-	text(b, "path", is == MW_RECORD_ON || ended ? s->path : "");
+	put_text_or_null(b, "path", is == MW_RECORD_ON || ended ? s->path : "");
 	mw_json_seconds(b, "seconds",
 			is == MW_RECORD_NONE || end < s->begin_ns ? 0 : (double)(end - s->begin_ns) / 1e9);
-	mw_json_u64(b, "events", get(&s->events));
-	mw_json_u64(b, "lost", get(&s->lost));
-	mw_json_u64(b, "bytes", get(&s->bytes));
-	text(b, "reason",
-	     ended ? mw_record_reason_name((enum mw_record_reason)__atomic_load_n(&s->reason,
-										  __ATOMIC_RELAXED)) :
-		     "");
-	text(b, "why", ended ? s->why : "");
+	mw_json_u64(b, "events", get_figure(&s->events));
+	mw_json_u64(b, "lost", get_figure(&s->lost));
+	mw_json_u64(b, "bytes", get_figure(&s->bytes));
+	put_text_or_null(b, "reason",
+			 ended ? mw_record_reason_name((enum mw_record_reason)__atomic_load_n(
+					 &s->reason, __ATOMIC_RELAXED)) :
+				 "");
+	put_text_or_null(b, "why", ended ? s->why : "");
 	mw_buf_str(b, "}\n");
 }

@@ -9,7 +9,7 @@
 #include "report.h"
 #include "shared/text/json.h"
 
-static void text(struct mw_buf *b, const struct mw_result *res)
+static void render_text(struct mw_buf *b, const struct mw_result *res)
 {
 	for (size_t i = 0; i < res->n; i++) {
 		const struct mw_row *r = &res->rows[i];
@@ -40,7 +40,7 @@ static struct form form_of(enum mw_format format)
 	return (struct form){ .between = "\t", .end = "\n", .escape = mw_buf_tsv };
 }
 
-static void header(struct mw_buf *b, const struct form *f)
+static void put_header_line(struct mw_buf *b, const struct form *f)
 {
 	for (int c = 0; c < f->n; c++) {
 		mw_buf_str(b, c ? f->between : "");
@@ -49,7 +49,7 @@ static void header(struct mw_buf *b, const struct form *f)
 	mw_buf_str(b, f->end);
 }
 
-static void line(struct mw_buf *b, const struct form *f, const struct mw_row *r)
+static void put_row_line(struct mw_buf *b, const struct form *f, const struct mw_row *r)
 {
 	for (int c = 0; c < f->n; c++) {
 		struct mw_cell cell = { 0 };
@@ -65,16 +65,16 @@ static void line(struct mw_buf *b, const struct form *f, const struct mw_row *r)
 }
 
 /* TSV and CSV: a header line, then one line for each row. */
-static void lines(struct mw_buf *b, const struct mw_result *res, enum mw_format format)
+static void render_lines(struct mw_buf *b, const struct mw_result *res, enum mw_format format)
 {
 	struct form f = form_of(format);
 
 	for (int c = 0; c < MW_ALL_COLUMNS_N; c++)
 		if (mw_column_is_in(c, res->snapshot->family, res->snapshot->kinds))
 			f.columns[f.n++] = &mw_columns[c];
-	header(b, &f);
+	put_header_line(b, &f);
 	for (size_t i = 0; i < res->n; i++)
-		line(b, &f, &res->rows[i]);
+		put_row_line(b, &f, &res->rows[i]);
 }
 
 static void member(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r)
@@ -106,7 +106,7 @@ static void objects(struct mw_buf *b, const struct mw_table *t, const struct mw_
 	mw_buf_str(b, n ? "\n]" : "]");
 }
 
-static void json(struct mw_buf *b, const struct mw_result *res)
+static void render_json(struct mw_buf *b, const struct mw_result *res)
 {
 	mw_buf_str(b, "[");
 	for (size_t i = 0; i < res->n; i++) {
@@ -128,23 +128,23 @@ void mw_render_table(struct mw_buf *b, const struct mw_table *t, const struct mw
 	}
 	for (int c = 0; c < t->n; c++)
 		f.columns[f.n++] = &t->columns[c];
-	header(b, &f);
+	put_header_line(b, &f);
 	for (size_t i = 0; i < n; i++)
-		line(b, &f, &rows[i]);
+		put_row_line(b, &f, &rows[i]);
 }
 
 void mw_render(struct mw_buf *b, const struct mw_result *res, enum mw_format format)
 {
 	switch (format) {
 	case MW_FORMAT_TEXT:
-		text(b, res);
+		render_text(b, res);
 		break;
 	case MW_FORMAT_TSV:
 	case MW_FORMAT_CSV:
-		lines(b, res, format);
+		render_lines(b, res, format);
 		break;
 	case MW_FORMAT_JSON:
-		json(b, res);
+		render_json(b, res);
 		break;
 	}
 }
@@ -178,9 +178,9 @@ void mw_render_overruns(struct mw_buf *b, const struct mw_overruns_list *l, enum
 		overruns_json(b, l);
 		return;
 	}
-	header(b, &f);
+	put_header_line(b, &f);
 	for (size_t i = 0; i < l->n; i++)
-		line(b, &f, l->rows[i]);
+		put_row_line(b, &f, l->rows[i]);
 }
 
 void mw_json_location(struct mw_buf *b, const char *location, uint32_t len, uint32_t file_len,

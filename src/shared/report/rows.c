@@ -113,7 +113,7 @@ static bool wanted_size(const struct mw_row *r, const struct mw_query *q)
 }
 
 /* Pointers to the matching ones of *n lines, malloc'ed; *n: how many. NULL: no memory. */
-static const struct mw_row **choose(const struct mw_row *all, const struct mw_query *q, size_t *n)
+static const struct mw_row **choose_lines(const struct mw_row *all, const struct mw_query *q, size_t *n)
 {
 	size_t of = *n;
 	const struct mw_row **lines = calloc(of + 1, sizeof(*lines));
@@ -188,7 +188,7 @@ static int by_order(const struct item *x, const struct item *y, const struct ord
 	return (x->row->id > y->row->id) - (x->row->id < y->row->id);
 }
 
-static int compare(const void *a, const void *b, void *o)
+static int compare_items(const void *a, const void *b, void *o)
 {
 	return by_order(a, b, o);
 }
@@ -240,12 +240,13 @@ static struct item *first(const struct mw_row *const *rows, size_t n, size_t mos
 			sink(items, kept, 0, &o);
 		}
 	}
-	qsort_r(items, kept, sizeof(*items), compare, &o);
+	qsort_r(items, kept, sizeof(*items), compare_items, &o);
 	return items;
 }
 
 /* Fills the sum, and the page as copies, from all matched rows. */
-static int fill(struct mw_result *res, const struct mw_row *const *rows, size_t n, const struct mw_query *q)
+static int fill_page(struct mw_result *res, const struct mw_row *const *rows, size_t n,
+		     const struct mw_query *q)
 {
 	size_t left = q->offset < n ? n - (size_t)q->offset : 0;
 	struct item *items;
@@ -279,7 +280,7 @@ static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_
 		if (wanted_size(&groups[i], q))
 			lines[chosen++] = &groups[i];
 	}
-	rc = fill(res, lines, chosen, q);
+	rc = fill_page(res, lines, chosen, q);
 	free(groups);
 	return rc;
 }
@@ -287,7 +288,7 @@ static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_
 /* --- kinds ---------------------------------------------------------------- */
 
 /* The snapshot, with its kinds if they are asked for and there is memory. False: no snapshot. */
-static bool take(struct mw_result *res, const struct mw_api *api, const struct mw_query *q)
+static bool take_snapshot(struct mw_result *res, const struct mw_api *api, const struct mw_query *q)
 {
 	struct mw_stacks *s = q->kinds ? api->stacks(0, 0) : NULL; /* first: a sample is in the table then */
 	struct mw_kinded *k = q->kinds ? calloc(1, sizeof(*k)) : NULL;
@@ -316,7 +317,7 @@ static void sum_kinds(struct mw_result *res, const struct mw_row *const *lines, 
 /* Fills the result from these lines. */
 static int fill_from(struct mw_result *res, const struct mw_row *all, size_t n, const struct mw_query *q)
 {
-	const struct mw_row **lines = choose(all, q, &n);
+	const struct mw_row **lines = choose_lines(all, q, &n);
 	int rc;
 
 	if (!lines)
@@ -324,7 +325,7 @@ static int fill_from(struct mw_result *res, const struct mw_row *all, size_t n, 
 	if (res->kinds)
 		sum_kinds(res, lines, n, q);
 	if (q->group == MW_GROUP_LINE)
-		rc = fill(res, lines, n, q);
+		rc = fill_page(res, lines, n, q);
 	else
 		rc = fill_groups(res, lines, n, q);
 	free(lines);
@@ -353,7 +354,7 @@ int mw_result_make(struct mw_result *res, const struct mw_api *api, const struct
 	int rc = -1;
 
 	*res = no_result;
-	if (take(res, api, q)) {
+	if (take_snapshot(res, api, q)) {
 		/* with that, only parts of locations are asked for */
 		if (res->kinds && (q->group == MW_GROUP_KIND || q->kind_len))
 			parts = mw_kinded_split(res->kinds, &n);

@@ -6,7 +6,7 @@
 #include "report.h"
 
 /* The number at *s, which then points behind it and a space. False: there is none. */
-static bool number(const char **s, uint64_t *v)
+static bool read_number(const char **s, uint64_t *v)
 {
 	const char *from = *s;
 
@@ -35,7 +35,7 @@ bool mw_rss_read(int statm, struct mw_rss *out)
 		return false;
 	text[n] = 0;
 	/* pages: size, resident, of which shared: RssFile and RssShmem of /proc/self/status */
-	if (!number(&s, &size) || !number(&s, &out->bytes) || !number(&s, &out->files))
+	if (!read_number(&s, &size) || !read_number(&s, &out->bytes) || !read_number(&s, &out->files))
 		return false;
 	out->bytes *= page;
 	out->files *= page;

@@ -36,7 +36,7 @@ bool mw_is_libc(const struct link_map *m)
 	return m->l_addr == _dl_debug_addr->r_ldbase;
 }
 
-static int count(struct dl_phdr_info *info, size_t bytes, void *to)
+static int take_load_count(struct dl_phdr_info *info, size_t bytes, void *to)
 {
 	(void)bytes;
 	*(uint64_t *)to = info->dlpi_adds;
@@ -68,7 +68,7 @@ static struct mw_object of(const struct dl_phdr_info *info)
 	return o;
 }
 
-static int add(struct dl_phdr_info *info, size_t bytes, void *at)
+static int add_object(struct dl_phdr_info *info, size_t bytes, void *at)
 {
 	uint32_t *i = at;
 	struct mw_object o;
@@ -92,16 +92,16 @@ static void read_again(void)
 
 	if (__atomic_exchange_n(&reading, 1, __ATOMIC_ACQUIRE))
 		return;
-	(void)dl_iterate_phdr(count, &now);
+	(void)dl_iterate_phdr(take_load_count, &now);
 	if (++now != loaded) {
-		(void)dl_iterate_phdr(add, &i);
+		(void)dl_iterate_phdr(add_object, &i);
 		__atomic_store_n(&n, i, __ATOMIC_RELEASE);
 		loaded = now;
 	}
 	__atomic_store_n(&reading, 0, __ATOMIC_RELEASE);
 }
 
-static bool find(uintptr_t address, struct mw_object *o)
+static bool find_listed(uintptr_t address, struct mw_object *o)
 {
 	uint32_t end = __atomic_load_n(&n, __ATOMIC_ACQUIRE);
 
@@ -116,10 +116,10 @@ static bool find(uintptr_t address, struct mw_object *o)
 
 bool mw_object_of(uintptr_t address, struct mw_object *o)
 {
-	if (find(address, o))
+	if (find_listed(address, o))
 		return true;
 	read_again();
-	return find(address, o);
+	return find_listed(address, o);
 }
 
 /* It is asked in a process that ran before only, which isn't served. */

@@ -12,7 +12,7 @@
 
 static struct stat at_load; /* st_mode == 0: descriptor 2 was closed */
 
-static void put(struct mw_line *l, char c)
+static void put_char(struct mw_line *l, char c)
 {
 	if (l->n < sizeof(l->s) - 1) /* room for the newline */
 		l->s[l->n++] = (unsigned char)c < 0x20 || c == 0x7f ? '?' : c;
@@ -21,7 +21,7 @@ static void put(struct mw_line *l, char c)
 void mw_line_text(struct mw_line *l, const char *s)
 {
 	while (*s)
-		put(l, *s++);
+		put_char(l, *s++);
 }
 
 void mw_line_end_of(struct mw_line *l, const char *s, size_t n)
@@ -34,7 +34,7 @@ void mw_line_end_of(struct mw_line *l, const char *s, size_t n)
 		n = ENOUGH;
 	}
 	while (n--)
-		put(l, *s++);
+		put_char(l, *s++);
 }
 
 void mw_line_u64(struct mw_line *l, uint64_t v, unsigned base)
@@ -46,7 +46,7 @@ void mw_line_u64(struct mw_line *l, uint64_t v, unsigned base)
 		digits[n++] = "0123456789abcdef"[v % base];
 	while (v /= base);
 	while (n)
-		put(l, digits[--n]);
+		put_char(l, digits[--n]);
 }
 
 void mw_log_init(void)

@@ -33,7 +33,7 @@ static uint32_t bit(enum mw_rank rank)
 	return UINT32_C(1) << rank;
 }
 
-static struct iovec text(const char *s)
+static struct iovec iovec_of_text(const char *s)
 {
 	return (struct iovec){ .iov_base = (void *)(uintptr_t)s, .iov_len = strlen(s) };
 }
@@ -41,15 +41,15 @@ static struct iovec text(const char *s)
 __attribute__((noreturn)) static void out_of_order(enum mw_rank has, enum mw_rank wants)
 {
 	const struct iovec line[] = {
-		text("mwrap: a lock out of order: "),
-		text(ranks[has].name),
-		text(" ("),
-		text(ranks[has].what),
-		text(") is held, "),
-		text(ranks[wants].name),
-		text(" ("),
-		text(ranks[wants].what),
-		text(") is waited for\n")
+		iovec_of_text("mwrap: a lock out of order: "),
+		iovec_of_text(ranks[has].name),
+		iovec_of_text(" ("),
+		iovec_of_text(ranks[has].what),
+		iovec_of_text(") is held, "),
+		iovec_of_text(ranks[wants].name),
+		iovec_of_text(" ("),
+		iovec_of_text(ranks[wants].what),
+		iovec_of_text(") is waited for\n")
 	};
 
 	(void)mw_sys_writev(STDERR_FILENO, line, sizeof(line) / sizeof(*line));
@@ -58,7 +58,8 @@ __attribute__((noreturn)) static void out_of_order(enum mw_rank has, enum mw_ran
 
 __attribute__((noreturn)) static void not_so(enum mw_rank rank, const char *what)
 {
-	const struct iovec line[] = { text("mwrap: a lock: "), text(ranks[rank].name), text(what) };
+	const struct iovec line[] = { iovec_of_text("mwrap: a lock: "), iovec_of_text(ranks[rank].name),
+				      iovec_of_text(what) };
 
 	(void)mw_sys_writev(STDERR_FILENO, line, sizeof(line) / sizeof(*line));
 	mw_assert_end();

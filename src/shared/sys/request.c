@@ -10,7 +10,7 @@
 #include "sys.h"
 
 /* The decimal number at s, or 0 without one. */
-static uint64_t number(const char *s)
+static uint64_t leading_number(const char *s)
 {
 	uint64_t v = 0;
 
@@ -20,7 +20,7 @@ static uint64_t number(const char *s)
 }
 
 /* Its beginning; false: it isn't there. */
-static bool read_file(const char *path, char *text, size_t size)
+static bool read_file_head(const char *path, char *text, size_t size)
 {
 	int fd = mw_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 	ssize_t n = fd < 0 ? -1 : mw_sys_read(fd, text, size - 1);
@@ -34,14 +34,14 @@ static bool read_file(const char *path, char *text, size_t size)
 int64_t mw_boot_offset_s(void)
 {
 	char text[256];
-	const char *s = read_file("/proc/self/timens_offsets", text, sizeof(text)) ?
+	const char *s = read_file_head("/proc/self/timens_offsets", text, sizeof(text)) ?
 				strstr(text, "boottime") :
 				NULL;
 
 	if (!s)
 		return 0;
 	s += strcspn(s, "-0123456789");
-	return *s == '-' ? -(int64_t)number(s + 1) : (int64_t)number(s);
+	return *s == '-' ? -(int64_t)leading_number(s + 1) : (int64_t)leading_number(s);
 }
 
 uint64_t mw_start_ticks(void)
@@ -50,13 +50,13 @@ uint64_t mw_start_ticks(void)
 	char text[512];
 	const char *s;
 
-	if (!read_file("/proc/self/stat", text, sizeof(text)))
+	if (!read_file_head("/proc/self/stat", text, sizeof(text)))
 		return 0;
 	s = strrchr(text, ')'); /* a program's name may hold any character */
 	for (int field = BEHIND_NAME - 1; s && field < FIELD; field++)
 		if ((s = strchr(s, ' ')))
 			s++;
-	return s ? number(s) - (uint64_t)(mw_boot_offset_s() * sysconf(_SC_CLK_TCK)) : 0;
+	return s ? leading_number(s) - (uint64_t)(mw_boot_offset_s() * sysconf(_SC_CLK_TCK)) : 0;
 }
 
 /* The directory, if it is private. -1: it isn't, or there is none. */

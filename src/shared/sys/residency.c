@@ -124,7 +124,7 @@ static void spend(struct mw_residency *r, uint64_t pages)
 	r->late = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) >= r->until;
 }
 
-static bool goes_on(const struct mw_residency *r)
+static bool search_goes_on(const struct mw_residency *r)
 {
 	return r->budget && r->expected && !r->late;
 }
@@ -158,7 +158,7 @@ static uintptr_t by_pagemap(struct mw_residency *r, uintptr_t start, uintptr_t e
 {
 	uint64_t entry[ENTRIES];
 
-	while (start < end && goes_on(r)) {
+	while (start < end && search_goes_on(r)) {
 		size_t want = (end - start) / r->page < ENTRIES ? (end - start) / r->page : ENTRIES;
 		long got = mw_sys(SYS_pread64, r->fd, mw_sys_ptr(entry), (long)(want * sizeof(*entry)),
 				  (long)(start / r->page * sizeof(*entry)), 0);
@@ -183,7 +183,7 @@ static uintptr_t by_scan(struct mw_residency *r, uintptr_t start, uintptr_t end,
 {
 	struct region regions[256];
 
-	while (start < end && goes_on(r)) {
+	while (start < end && search_goes_on(r)) {
 		long n = scan(r, &start, end, regions, sizeof(regions) / sizeof(*regions));
 
 		spend(r, 0);
@@ -215,7 +215,7 @@ static uintptr_t by_mincore(struct mw_residency *r, uintptr_t start, uintptr_t e
 {
 	unsigned char in[4096];
 
-	while (start < end && goes_on(r)) {
+	while (start < end && search_goes_on(r)) {
 		size_t bytes = end - start < sizeof(in) * r->page ? end - start : sizeof(in) * r->page;
 		bool mapped = !mw_sys(SYS_mincore, (long)start, (long)bytes, mw_sys_ptr(in), 0, 0);
 

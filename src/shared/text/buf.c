@@ -15,7 +15,7 @@
 #include "buf.h"
 
 /* Room for n more bytes behind b->n; NULL, and `failed`: no memory. */
-static char *more(struct mw_buf *b, size_t n)
+static char *reserve_bytes(struct mw_buf *b, size_t n)
 {
 	size_t cap, need;
 	char *p;
@@ -42,7 +42,7 @@ fail:
 
 void mw_buf_add(struct mw_buf *b, const void *s, size_t n)
 {
-	char *to = n ? more(b, n) : NULL;
+	char *to = n ? reserve_bytes(b, n) : NULL;
 
 	if (to) {
 		memcpy(to, s, n);
@@ -68,7 +68,7 @@ void mw_buf_fmt(struct mw_buf *b, const char *fmt, ...)
 		b->failed = true;
 		return;
 	}
-	to = more(b, (size_t)n + 1);
+	to = reserve_bytes(b, (size_t)n + 1);
 	if (!to)
 		return;
 	va_start(ap, fmt);
@@ -165,7 +165,7 @@ void mw_buf_free(struct mw_buf *b)
 __extension__ typedef unsigned __int128 u128;
 
 /* v / unit, in parts of one: 10 for tenths */
-static uint64_t parts(uint64_t v, uint64_t unit, unsigned part)
+static uint64_t rounded_parts(uint64_t v, uint64_t unit, unsigned part)
 {
 	return (uint64_t)(((u128)v * part + unit / 2) / unit);
 }
@@ -180,12 +180,12 @@ const char *mw_buf_amount(struct mw_buf *b, uint64_t v, bool whole)
 		unit *= 1024;
 	if (!u || (whole && v % unit == 0))
 		mw_buf_u64(b, v / unit);
-	else if ((n = parts(v, unit, 100)) < 1000)
+	else if ((n = rounded_parts(v, unit, 100)) < 1000)
 		mw_buf_fmt(b, "%" PRIu64 ".%02" PRIu64, n / 100, n % 100);
-	else if ((n = parts(v, unit, 10)) < 1000)
+	else if ((n = rounded_parts(v, unit, 10)) < 1000)
 		mw_buf_fmt(b, "%" PRIu64 ".%" PRIu64, n / 10, n % 10);
 	else
-		mw_buf_u64(b, parts(v, unit, 1));
+		mw_buf_u64(b, rounded_parts(v, unit, 1));
 	return names[u];
 }
 

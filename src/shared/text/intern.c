@@ -20,7 +20,7 @@ const char *mw_interned(const struct mw_intern *t, uint32_t id, size_t *len)
 }
 
 /* The slot of this piece, or the free one where it belongs. */
-static struct mw_intern_slot *find(const struct mw_intern *t, uint32_t hash, const void *p, size_t n)
+static struct mw_intern_slot *find_slot(const struct mw_intern *t, uint32_t hash, const void *p, size_t n)
 {
 	for (uint32_t i = hash;; i++) {
 		struct mw_intern_slot *s = &t->slots[i & (t->cap - 1)];
@@ -55,7 +55,7 @@ static void move(struct mw_intern *t, struct mw_intern_slot *slots, uint32_t cap
 }
 
 /* Room for one more piece. */
-static bool grow(struct mw_intern *t)
+static bool grow_intern(struct mw_intern *t)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : FIRST_SLOTS;
 	struct mw_intern_slot *slots;
@@ -83,10 +83,10 @@ uint32_t mw_intern(struct mw_intern *t, const void *p, size_t n)
 
 	if (t->failed)
 		return UINT32_MAX;
-	if (!grow(t))
+	if (!grow_intern(t))
 		goto fail;
 	mw_assert(t->n < t->cap / 2 && (t->cap & (t->cap - 1)) == 0); /* so a search ends */
-	s = find(t, hash, p, n);
+	s = find_slot(t, hash, p, n);
 	if (s->id)
 		return s->id - 1;
 	mw_buf_add(&t->bytes, p, n);
