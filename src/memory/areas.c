@@ -85,7 +85,7 @@ static void take_own(uintptr_t start, size_t bytes, void *ctx)
 						     .kind = MW_AREA_OWN });
 }
 
-static void sift(struct mw_map_area *v, size_t at, size_t n)
+static void sift_area(struct mw_map_area *v, size_t at, size_t n)
 {
 	for (size_t child; (child = 2 * at + 1) < n; at = child) {
 		struct mw_map_area t = v[at];
@@ -103,13 +103,13 @@ static void sift(struct mw_map_area *v, size_t at, size_t n)
 static void sort(struct mw_map_areas *a)
 {
 	for (size_t i = a->n / 2; i--;)
-		sift(a->v, i, a->n);
+		sift_area(a->v, i, a->n);
 	for (size_t n = a->n; n > 1;) {
 		struct mw_map_area t = a->v[0];
 
 		a->v[0] = a->v[--n];
 		a->v[n] = t;
-		sift(a->v, 0, n);
+		sift_area(a->v, 0, n);
 	}
 }
 
@@ -139,7 +139,7 @@ static void find_stack(pid_t task, void *ctx)
 /* --- the areas of a mapping ---------------------------------------------------------------- */
 
 /* Puts [start, end) into the list, but for what is cut out of it. */
-static void put(struct maker *m, struct mw_map_area v)
+static void put_area(struct maker *m, struct mw_map_area v)
 {
 	while (m->cut < m->cuts.n && m->cuts.v[m->cut].end <= v.start)
 		m->cut++;
@@ -187,7 +187,7 @@ static void take_mapping(const struct mw_maps_line *l, void *ctx)
 		m->guard_end = v.end;
 	v.guarded = v.kind == MW_AREA_ANON && guarded && l->write && v.end - v.start <= STACK_MAX;
 	v.stack = v.kind == MW_AREA_ANON && stack < m->stacks.v + m->stacks.n && stack->start < v.end;
-	put(m, v);
+	put_area(m, v);
 }
 
 bool mw_map_areas_make(struct mw_map_areas *a, const struct mw_api *api)

@@ -24,7 +24,7 @@ struct making {
 
 /* --- which panel an area is in --------------------------------------------------------------- */
 
-static enum mw_map_panel_kind kind_of(const struct mw_map_making *k, const struct mw_map_area *a)
+static enum mw_map_panel_kind panel_kind_of(const struct mw_map_making *k, const struct mw_map_area *a)
 {
 	switch (a->kind) {
 	case MW_AREA_HEAP:
@@ -46,7 +46,7 @@ static bool is_drawn(const struct mw_map_area *a)
 /* One of n panels that aren't sorted yet: an arena's has its place in `arenas` as its span, so far. NULL: none. */
 static struct mw_map_panel *panel_of(const struct mw_map_making *k, uint32_t n, const struct mw_map_area *a)
 {
-	enum mw_map_panel_kind kind = kind_of(k, a);
+	enum mw_map_panel_kind kind = panel_kind_of(k, a);
 
 	for (struct mw_map_panel *p = k->map->panels; p < k->map->panels + n; p++)
 		if (p->kind == kind && (kind != MW_PANEL_ARENA || k->arenas[p->span] == a->arena))

@@ -47,7 +47,7 @@ static uint64_t empty_in(const struct reader *r, uintptr_t from, uintptr_t to)
 }
 
 /* The size and flags in a chunk's header; 0: it isn't known. No page is brought into memory. */
-static uint64_t header(struct reader *r, uintptr_t chunk)
+static uint64_t read_chunk_header(struct reader *r, uintptr_t chunk)
 {
 	size_t bytes = r->k->map->page;
 	uintptr_t page = chunk & ~(bytes - 1);
@@ -69,7 +69,7 @@ static uint64_t header(struct reader *r, uintptr_t chunk)
 /* One past a chunk; 0: that can't be right. */
 static uintptr_t behind(struct reader *r, uintptr_t chunk)
 {
-	uint64_t v = header(r, chunk), size = v & ~(uint64_t)FLAGS;
+	uint64_t v = read_chunk_header(r, chunk), size = v & ~(uint64_t)FLAGS;
 
 	return size < CHUNK_LEAST || size % BEFORE || v & MAPPED || size > r->area->end - chunk ?
 		       0 :
@@ -87,7 +87,9 @@ static void read_run(struct reader *r, uintptr_t chunk, uintptr_t from, uintptr_
 		chunk = next;
 		next = behind(r, chunk);
 		/* the last chunk, which is free, ends with the area */
-		after = !next ? 0 : next + BEFORE > r->area->end ? CHUNK_LEAST : header(r, next);
+		after = !next                        ? 0 :
+			next + BEFORE > r->area->end ? CHUNK_LEAST :
+						       read_chunk_header(r, next);
 		if (!after)
 			next = 0;
 		else if (!(after & IN_USE_BEFORE))

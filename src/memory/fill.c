@@ -58,7 +58,7 @@ static uint64_t outside(const struct mw_map_walk *w, uintptr_t start, uintptr_t 
 	return bytes;
 }
 
-static void fill(const struct mw_live *l, void *ctx)
+static void fill_in_block(const struct mw_live *l, void *ctx)
 {
 	struct mw_map_walk *w = ctx;
 	uintptr_t end = mw_map_end(l), page = (uintptr_t)1 << w->pages->shift;
@@ -97,10 +97,10 @@ void mw_map_fill(struct mw_map_walk *w)
 {
 	w->live = w->live_bytes = w->outside = w->chosen_blocks = w->chosen_bytes = 0;
 	w->ids = 1;
-	w->api->each_live(fill, w);
+	w->api->each_live(fill_in_block, w);
 }
 
-static void share(const struct mw_live *l, void *ctx)
+static void share_out_block(const struct mw_live *l, void *ctx)
 {
 	struct mw_map_walk *w = ctx;
 	uintptr_t end = mw_map_end(l), page = (uintptr_t)1 << w->pages->shift;
@@ -126,5 +126,5 @@ static void share(const struct mw_live *l, void *ctx)
 
 void mw_map_share(struct mw_map_walk *w)
 {
-	w->api->each_live(share, w);
+	w->api->each_live(share_out_block, w);
 }

@@ -109,7 +109,7 @@ static void end_mapping(struct split *s)
 	s->first = s->to.n;
 }
 
-static void split(struct split *s, const struct mw_map_area *v)
+static void split_area(struct split *s, const struct mw_map_area *v)
 {
 	uintptr_t at = v->start;
 
@@ -133,7 +133,7 @@ bool mw_map_areas_split(struct mw_map_areas *a, const struct mw_map_pages *pages
 	if (glibc)
 		s.memory = mw_sys_open("/proc/self/mem", O_RDONLY | O_CLOEXEC, 0);
 	for (size_t i = 0; i < a->n; i++)
-		split(&s, &a->v[i]);
+		split_area(&s, &a->v[i]);
 	end_mapping(&s);
 	if (s.memory >= 0)
 		mw_sys_close(s.memory);

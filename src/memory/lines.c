@@ -46,7 +46,7 @@ static uint32_t merge(struct mw_map_line *v, uint32_t n)
 }
 
 /* The locations' texts are the snapshot's: the map gets a copy. */
-static char *copy(char *to, const char **text, uint32_t n)
+static char *copy_location(char *to, const char **text, uint32_t n)
 {
 	memcpy(to, *text, n);
 	*text = to;
@@ -67,9 +67,9 @@ static bool own_texts(struct mw_map *m)
 		return false;
 	m->bytes[5] = bytes;
 	for (uint32_t i = 0; i < m->n_lines; i++)
-		p = copy(p, &m->lines[i].location, m->lines[i].location_len);
+		p = copy_location(p, &m->lines[i].location, m->lines[i].location_len);
 	for (uint32_t i = 0; i < m->n_mappings; i++)
-		p = copy(p, &m->mappings[i].location, m->mappings[i].location_len);
+		p = copy_location(p, &m->mappings[i].location, m->mappings[i].location_len);
 	return true;
 }
 

@@ -58,7 +58,7 @@ struct scan {
 	bool shared; /* found by a sample */
 };
 
-static void see(void *ctx, uintptr_t start, uintptr_t end, unsigned flags)
+static void see_pages(void *ctx, uintptr_t start, uintptr_t end, unsigned flags)
 {
 	struct scan *s = ctx;
 	struct mw_map_making *k = s->k;
@@ -122,14 +122,14 @@ static void note_kept(const struct mw_maps_line *l, uint64_t kept, void *ctx)
 }
 
 /* Searches an area, or goes on with it. kept: what the kernel says of large mappings, if it was asked. */
-static void search(struct mw_map_making *k, struct mw_residency *r, struct mw_map_area *a,
-		   const struct mw_map_areas *kept)
+static void search_area(struct mw_map_making *k, struct mw_residency *r, struct mw_map_area *a,
+			const struct mw_map_areas *kept)
 {
 	struct mw_map_area *in = mw_map_area_at(kept, a->start);
 	struct scan s = { .k = k, .area = a };
 
 	r->expected = in ? in->resident : UINT64_MAX;
-	a->searched = mw_residency_each(r, a->searched, a->end, a->kind != MW_AREA_FILE, see, &s);
+	a->searched = mw_residency_each(r, a->searched, a->end, a->kind != MW_AREA_FILE, see_pages, &s);
 	if (in)
 		in->resident = r->expected;
 }
@@ -149,7 +149,7 @@ static void search_large(struct mw_map_making *k, struct mw_residency *r, const 
 			if (!is_large(a) || a->searched == a->end)
 				continue;
 			r->budget = pages;
-			search(k, r, a, kept);
+			search_area(k, r, a, kept);
 			left -= pages - r->budget;
 			any |= a->searched < a->end && left && !r->late;
 		}
@@ -172,7 +172,7 @@ static void scan(struct mw_map_making *k, enum mw_residency_how best)
 		if (is_large(a))
 			large += a->end - a->start;
 		else
-			search(k, &r, a, &kept);
+			search_area(k, &r, a, &kept);
 	}
 	if (large > MANY && r.how != MW_RESIDENCY_SCAN)
 		mw_smaps_each(note_kept, &kept);
@@ -187,7 +187,7 @@ static void scan(struct mw_map_making *k, enum mw_residency_how best)
 
 /* --- all of it --------------------------------------------------------------------------------- */
 
-static bool begin(struct mw_map_making *k, const struct mw_api *api, enum mw_residency_how best)
+static bool begin_making(struct mw_map_making *k, const struct mw_api *api, enum mw_residency_how best)
 {
 	const char *name = api->allocator ? api->allocator() : "";
 	bool glibc = !strcmp(name, "glibc");
@@ -204,7 +204,7 @@ static bool begin(struct mw_map_making *k, const struct mw_api *api, enum mw_res
 	return true;
 }
 
-static void end(struct mw_map_making *k)
+static void end_making(struct mw_map_making *k)
 {
 	mw_map_memory_free(k->walk.sums, k->walk.ids * sizeof(*k->walk.sums));
 	mw_map_memory_free(k->colours, k->walk.ids);
@@ -212,7 +212,7 @@ static void end(struct mw_map_making *k)
 	mw_map_pages_free(&k->pages);
 }
 
-static void fill(struct mw_map_making *k)
+static void fill_in_blocks(struct mw_map_making *k)
 {
 	struct mw_stats stats;
 
@@ -221,9 +221,9 @@ static void fill(struct mw_map_making *k)
 	mw_map_fill(&k->walk);
 }
 
-static bool make(struct mw_map_making *k)
+static bool make_map_parts(struct mw_map_making *k)
 {
-	fill(k);
+	fill_in_blocks(k);
 	k->walk.sums = mw_map_memory(k->walk.ids * sizeof(*k->walk.sums));
 	if (!k->walk.sums)
 		return false;
@@ -250,11 +250,11 @@ struct mw_map *mw_map_make(const struct mw_api *api, uint64_t rss, const struct 
 		k.map->ruby_slots += ruby->v[i].end - ruby->v[i].start;
 		k.map->ruby_used += ruby->v[i].used;
 	}
-	if (!api->each_live || !begin(&k, api, MW_RESIDENCY_SCAN) || !make(&k)) {
+	if (!api->each_live || !begin_making(&k, api, MW_RESIDENCY_SCAN) || !make_map_parts(&k)) {
 		mw_map_free(k.map);
 		k.map = NULL;
 	}
-	end(&k);
+	end_making(&k);
 	if (k.map)
 		k.map->ns = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 	return k.map;
@@ -264,10 +264,10 @@ bool mw_map_heap(const struct mw_api *api, uint64_t *heap, uint64_t *live)
 {
 	struct mw_map_making k = { .map = mw_map_memory(sizeof(*k.map)) };
 	const uint64_t *parts;
-	bool ok = k.map && api->each_live && begin(&k, api, MW_RESIDENCY_SCAN);
+	bool ok = k.map && api->each_live && begin_making(&k, api, MW_RESIDENCY_SCAN);
 
 	if (ok) {
-		fill(&k);
+		fill_in_blocks(&k);
 		mw_map_sum_areas(&k);
 		parts = k.map->parts;
 		*heap = parts[MW_MAP_LIVE] + parts[MW_MAP_HOLES] + parts[MW_MAP_EMPTY] +
@@ -275,7 +275,7 @@ bool mw_map_heap(const struct mw_api *api, uint64_t *heap, uint64_t *live)
 		*live = k.walk.live_bytes;
 	}
 	mw_map_free(k.map);
-	end(&k);
+	end_making(&k);
 	return ok;
 }
 
@@ -304,7 +304,7 @@ bool mw_map_whatif(const struct mw_api *api, const uint32_t *ids, size_t n, stru
 	for (size_t i = 0; i < n; i++)
 		most = ids[i] > most ? ids[i] : most;
 	bits = mw_map_memory(most / 8 + 1);
-	ok = bits && api->each_live && begin(&k, api, MW_RESIDENCY_SCAN);
+	ok = bits && api->each_live && begin_making(&k, api, MW_RESIDENCY_SCAN);
 	if (ok) {
 		for (size_t i = 0; i < n; i++)
 			bits[ids[i] / 8] |= (uint8_t)(1 << ids[i] % 8);
@@ -319,7 +319,7 @@ bool mw_map_whatif(const struct mw_api *api, const uint32_t *ids, size_t n, stru
 		to->unmapped = k.unmapped_then;
 		to->left_out = map.left_out;
 	}
-	end(&k);
+	end_making(&k);
 	mw_map_memory_free(bits, most / 8 + 1);
 	return ok;
 }

@@ -15,7 +15,7 @@ static uint64_t other_in(const struct mw_map_making *k, const struct mw_map_area
 	return sum;
 }
 
-static void add(struct mw_map_mapping *to, const struct mw_map_mapping *more)
+static void add_to_mapping(struct mw_map_mapping *to, const struct mw_map_mapping *more)
 {
 	to->n += more->n;
 	to->bytes += more->bytes;
@@ -24,7 +24,7 @@ static void add(struct mw_map_mapping *to, const struct mw_map_mapping *more)
 		to->start = more->start;
 }
 
-static void take(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
+static void take_tracked_mapping(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
 {
 	struct mw_map_making *k = ctx;
 	struct mw_map *m = k->map;
@@ -42,7 +42,7 @@ static void take(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
 	for (at = 0; at < m->n_mappings && m->mappings[at].id != id; at++)
 		;
 	if (at < m->n_mappings)
-		add(&v, &m->mappings[at]);
+		add_to_mapping(&v, &m->mappings[at]);
 	else if (at < MW_MAP_MAPPINGS)
 		m->n_mappings++;
 	else if (v.resident <= m->mappings[--at].resident)
@@ -55,5 +55,5 @@ static void take(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
 void mw_map_find_mappings(struct mw_map_making *k)
 {
 	if (k->walk.api->each_mapping)
-		k->walk.api->each_mapping(take, k);
+		k->walk.api->each_mapping(take_tracked_mapping, k);
 }

@@ -48,7 +48,7 @@ struct mw_map_entry *mw_map_pages_add(struct mw_map_pages *p, uintptr_t at)
 
 /* --- by address ------------------------------------------------------------------------- */
 
-static void sift(uint64_t *v, uint32_t at, uint32_t n)
+static void sift_key(uint64_t *v, uint32_t at, uint32_t n)
 {
 	for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
 		uint64_t t = v[at];
@@ -65,13 +65,13 @@ static void sift(uint64_t *v, uint32_t at, uint32_t n)
 void mw_map_pages_sort(struct mw_map_pages *p)
 {
 	for (uint32_t i = p->n / 2; i--;)
-		sift(p->keys, i, p->n);
+		sift_key(p->keys, i, p->n);
 	for (uint32_t n = p->n; n > 1;) {
 		uint64_t t = p->keys[0];
 
 		p->keys[0] = p->keys[--n];
 		p->keys[n] = t;
-		sift(p->keys, 0, n);
+		sift_key(p->keys, 0, n);
 	}
 }
 
