@@ -79,7 +79,7 @@ void mw_columns_begin(struct mw_columns *c, bool packed, uint64_t ticks)
 	memset(c->used, 0, sizeof(c->used));
 }
 
-static void put(struct mw_columns *c, unsigned column, uint64_t v)
+static void put_number(struct mw_columns *c, unsigned column, uint64_t v)
 {
 	uint8_t *end = mw_varint_put(c->bytes[column] + c->used[column], v);
 
@@ -98,22 +98,22 @@ bool mw_columns_add(struct mw_columns *c, const struct mw_trace_event *e)
 		return false;
 	c->events++;
 	c->bytes[OPS][c->used[OPS]++] = e->op;
-	put(c, TIMES, zigzag(e->ticks - c->ticks));
+	put_number(c, TIMES, zigzag(e->ticks - c->ticks));
 	c->ticks = e->ticks;
 	if (!c->packed && (has & HAS_REF)) {
-		put(c, REFS, zigzag(e->ref - c->ref));
+		put_number(c, REFS, zigzag(e->ref - c->ref));
 		c->ref = e->ref;
 	}
 	if (moves || (c->packed && (has & (HAS_REF | IS_BIRTH)) == HAS_REF))
-		put(c, REFS, c->births - (moves ? e->extra : e->ref));
+		put_number(c, REFS, c->births - (moves ? e->extra : e->ref));
 	if (has & HAS_SIZE)
-		put(c, SIZES, e->size);
+		put_number(c, SIZES, e->size);
 	if (has & HAS_LOCATION) {
-		put(c, LOCATIONS, zigzag(e->location - c->location));
+		put_number(c, LOCATIONS, zigzag(e->location - c->location));
 		c->location = e->location;
 	}
 	if ((has & HAS_EXTRA) && !moves)
-		put(c, EXTRAS, e->op == MW_OP_REALLOC ? zigzag(e->extra - e->ref) : e->extra);
+		put_number(c, EXTRAS, e->op == MW_OP_REALLOC ? zigzag(e->extra - e->ref) : e->extra);
 	if (has & IS_BIRTH)
 		c->births++;
 	return true;
@@ -160,7 +160,7 @@ bool mw_columns_open(struct mw_columns_reader *r, bool packed, const uint8_t *co
 }
 
 /* The next number of a column, which has at most `bits` bits. False: there is none. */
-static bool get(struct mw_columns_reader *r, unsigned column, unsigned bits, uint64_t *v)
+static bool get_number(struct mw_columns_reader *r, unsigned column, unsigned bits, uint64_t *v)
 {
 	return mw_varint_get(&r->at[column], r->end[column], v) && (bits >= 64 || !(*v >> bits));
 }
@@ -170,7 +170,7 @@ static bool get_from(struct mw_columns_reader *r, unsigned column, unsigned bits
 {
 	uint64_t v;
 
-	if (!get(r, column, 64, &v))
+	if (!get_number(r, column, 64, &v))
 		return false;
 	*before += zagzig(v);
 	return bits >= 64 || !(*before >> bits);
@@ -181,7 +181,7 @@ static bool get_birth(struct mw_columns_reader *r, uint64_t *birth)
 {
 	uint64_t age;
 
-	if (!get(r, REFS, 64, &age) || age >= r->births)
+	if (!get_number(r, REFS, 64, &age) || age >= r->births)
 		return false;
 	*birth = r->births - age;
 	return true;
@@ -209,7 +209,7 @@ static bool get_refs(struct mw_columns_reader *r, struct mw_trace_event *e, unsi
 static bool get_extra(struct mw_columns_reader *r, struct mw_trace_event *e)
 {
 	if (e->op != MW_OP_REALLOC)
-		return get(r, EXTRAS, 64, &e->extra);
+		return get_number(r, EXTRAS, 64, &e->extra);
 	if (r->packed)
 		return true;
 	e->extra = e->ref;
@@ -227,7 +227,7 @@ bool mw_columns_next(struct mw_columns_reader *r, struct mw_trace_event *e)
 	if (!get_from(r, TIMES, 64, &r->ticks) || !get_refs(r, e, has))
 		return false;
 	e->ticks = r->ticks;
-	if ((has & HAS_SIZE) && !get(r, SIZES, SIZE_BITS, &e->size))
+	if ((has & HAS_SIZE) && !get_number(r, SIZES, SIZE_BITS, &e->size))
 		return false;
 	if (has & HAS_LOCATION) {
 		if (!get_from(r, LOCATIONS, MW_EVENT_SIZE_SHIFT, &r->location))

@@ -25,7 +25,7 @@ struct mw_zstd {
 };
 
 /* dlsym's result is copied: C has no cast from an object to a function. */
-static bool load(struct mw_zstd *z)
+static bool load_zstd(struct mw_zstd *z)
 {
 	const struct {
 		const char *name;
@@ -67,7 +67,7 @@ static const struct mw_zstd *zstd(void)
 	if (now == UNKNOWN) {
 		struct mw_zstd z;
 
-		now = load(&z) ? LOADED : ABSENT;
+		now = load_zstd(&z) ? LOADED : ABSENT;
 		if (now == LOADED)
 			library = z;
 		__atomic_store_n(&is, now, __ATOMIC_RELEASE);

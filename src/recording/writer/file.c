@@ -10,7 +10,7 @@
 
 #include "shared/sys/sys.h"
 
-static int fail(struct mw_record_file *f, int error)
+static int fail_file(struct mw_record_file *f, int error)
 {
 	if (!f->error)
 		f->error = error;
@@ -37,7 +37,7 @@ bool mw_record_file_make(struct mw_record_file *f, const char *path, mode_t mode
 			break;
 	}
 	if (fd < 0 || mw_sys_fstat(fd, &st) != 0) {
-		fail(f, errno);
+		fail_file(f, errno);
 		return false;
 	}
 	f->dev = st.st_dev;
@@ -56,7 +56,7 @@ static int check(struct mw_record_file *f, int fd)
 
 	if (mw_sys_fstat(fd, &st) != 0 || st.st_dev != f->dev || st.st_ino != f->ino) {
 		mw_sys_close(fd);
-		return fail(f, ESTALE);
+		return fail_file(f, ESTALE);
 	}
 	return fd;
 }
@@ -65,7 +65,7 @@ static int open_again(struct mw_record_file *f)
 {
 	int fd = mw_sys_open(f->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0);
 
-	return fd < 0 ? fail(f, errno) : check(f, fd);
+	return fd < 0 ? fail_file(f, errno) : check(f, fd);
 }
 
 bool mw_record_file_open(struct mw_record_file *f, int fd, bool stays)
@@ -92,7 +92,7 @@ bool mw_record_file_add(struct mw_record_file *f, const void *p, size_t n)
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote <= 0) {
-			fail(f, wrote ? errno : EIO);
+			fail_file(f, wrote ? errno : EIO);
 			break;
 		}
 		done += (size_t)wrote;

@@ -29,13 +29,13 @@ static uint64_t measure_counter(const struct mw_record_job *job)
 	return (uint64_t)((double)(job->source->counter() - job->begin_ticks) * 1e9 / (double)ns);
 }
 
-static bool fail(struct mw_writer *w, const char *problem)
+static bool fail_because(struct mw_writer *w, const char *problem)
 {
 	snprintf(w->job->state->why, sizeof(w->job->state->why), "%s", problem);
 	return false;
 }
 
-static bool begin(struct mw_writer *w)
+static bool begin_recording(struct mw_writer *w)
 {
 	const struct mw_record_job *job = w->job;
 
@@ -60,7 +60,8 @@ static bool begin(struct mw_writer *w)
 	w->begin_ticks = job->begin_ticks;
 	w->unix_begin_us = mw_clock_ns(CLOCK_REALTIME) / 1000 - (mw_now_ns() - job->begin_ns) / 1000;
 	if (!job->begun && !job->source->begin(job->fine, job->wait))
-		return fail(w, "out of memory for its buffers, or an earlier recording has not ended");
+		return fail_because(w,
+				    "out of memory for its buffers, or an earlier recording has not ended");
 	mw_writer_tick(w);
 	return true;
 }
@@ -141,7 +142,7 @@ static void finish(struct mw_writer *w, bool ok, enum mw_record_reason reason)
 		ok = mw_writer_sample(w);
 	left = w->job->source->end();
 	if (!left)
-		(void)fail(w, "a thread never left: this process can't be recorded again");
+		(void)fail_because(w, "a thread never left: this process can't be recorded again");
 	if (ok)
 		ok = drain(w, true, UINT_MAX, &n) && mw_writer_resident(w) && mw_writer_names(w) &&
 		     mw_writer_lost(w, w->job->source->dropped());
@@ -164,7 +165,7 @@ static void close_writer(struct mw_writer *w)
 }
 
 /* The recording is on. True: it left, and the file is closed until it goes on. */
-static bool go_on(struct mw_writer *w, bool ok)
+static bool go_on_writing(struct mw_writer *w, bool ok)
 {
 	enum mw_record_reason reason = MW_RECORD_ERROR;
 
@@ -184,16 +185,16 @@ static bool begin_on(struct mw_writer *w, bool *left)
 	bool ok;
 
 	mw_columns_use(&w->columns, MW_RECORD_EVENTS, w->columns_memory);
-	if (!begin(w))
+	if (!begin_recording(w))
 		return false;
 	/* else the events begin with the blocks that live: a caller that waits for ON frees none before */
 	ok = mw_writer_meta(w) && (job->begun || mw_writer_live(w));
 	__atomic_store_n(&job->state->is, MW_RECORD_ON, __ATOMIC_RELEASE);
-	*left = go_on(w, ok);
+	*left = go_on_writing(w, ok);
 	return true;
 }
 
-static bool run(const struct mw_record_job *job, bool on)
+static bool run_recording(const struct mw_record_job *job, bool on)
 {
 	static struct mw_writer *kept; /* of a recording that left */
 	struct mw_writer *w = on ? kept : mw_map_memory(sizeof(*w));
@@ -205,7 +206,7 @@ static bool run(const struct mw_record_job *job, bool on)
 		w->job = job;
 	if (on) {
 		job->loaded();
-		left = go_on(w, mw_record_file_open(&w->file, job->file, job->own_descriptors));
+		left = go_on_writing(w, mw_record_file_open(&w->file, job->file, job->own_descriptors));
 	} else if (!w || !begin_on(w, &left)) {
 		if (!w)
 			job->loaded();
@@ -221,4 +222,4 @@ static bool run(const struct mw_record_job *job, bool on)
 	return left;
 }
 
-const struct mw_record_api mwrap_record = { .version = MW_RECORD_VERSION, .run = run };
+const struct mw_record_api mwrap_record = { .version = MW_RECORD_VERSION, .run = run_recording };

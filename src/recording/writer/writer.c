@@ -21,7 +21,7 @@ bool mw_writer_frame(struct mw_writer *w, struct mw_trace_frame *f, const void *
 	return true;
 }
 
-static void begin(struct mw_writer *w)
+static void begin_frame(struct mw_writer *w)
 {
 	w->frame_ticks = w->ticks;
 	mw_columns_begin(&w->columns, false, w->ticks);
@@ -45,11 +45,11 @@ static bool flush(struct mw_writer *w, uint32_t stream, uint32_t lost)
 	w->lost += lost;
 	__atomic_store_n(&w->job->state->events, w->events, __ATOMIC_RELAXED);
 	ok = mw_writer_frame(w, &f, w->contents, mw_columns_write(&w->columns, w->contents));
-	begin(w); /* no byte is written twice */
+	begin_frame(w); /* no byte is written twice */
 	return ok;
 }
 
-static void see(struct mw_writer *w, uint32_t id)
+static void see_location(struct mw_writer *w, uint32_t id)
 {
 	uint8_t bit = (uint8_t)(1u << id % 8);
 
@@ -87,19 +87,19 @@ bool mw_writer_piece(struct mw_writer *w, const struct mw_record_piece *piece)
 	uint32_t lost = piece->lost;
 	struct mw_trace_event e;
 
-	begin(w);
+	begin_frame(w);
 	for (size_t i = 0; i < piece->n;) {
 		i += read_event(w, piece->words + i, piece->n - i, now, &e);
 		if (e.op == MW_OP_NONE)
 			continue;
 		if (e.location)
-			see(w, e.location % MW_ID_END);
+			see_location(w, e.location % MW_ID_END);
 		if (mw_columns_add(&w->columns, &e))
 			continue;
 		if (!flush(w, piece->stream, lost))
 			return false;
 		lost = 0;
-		begin(w);
+		begin_frame(w);
 		(void)mw_columns_add(&w->columns, &e);
 	}
 	return flush(w, piece->stream, lost);
@@ -109,14 +109,14 @@ bool mw_writer_lost(struct mw_writer *w, uint64_t dropped)
 {
 	uint64_t rest = dropped > w->lost ? dropped - w->lost : 0;
 
-	begin(w);
+	begin_frame(w);
 	return flush(w, 0, rest < UINT32_MAX ? (uint32_t)rest : UINT32_MAX);
 }
 
 bool mw_writer_own(struct mw_writer *w, const struct mw_trace_event *e)
 {
 	if (e->location)
-		see(w, e->location % MW_ID_END);
+		see_location(w, e->location % MW_ID_END);
 	if (mw_columns_add(&w->columns, e))
 		return true;
 	if (!mw_writer_own_flush(w))
@@ -129,6 +129,6 @@ bool mw_writer_own_flush(struct mw_writer *w)
 	bool ok = flush(w, 0, 0);
 
 	mw_writer_tick(w);
-	begin(w);
+	begin_frame(w);
 	return ok;
 }
