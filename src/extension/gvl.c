@@ -10,7 +10,7 @@ struct work {
 	bool ran;
 };
 
-static void *run(void *p)
+static void *run_work(void *p)
 {
 	struct work *w = p;
 
@@ -24,7 +24,7 @@ void mw_without_gvl(void *(*work)(void *), void *arg)
 
 	for (;;) {
 		/* unlike rb_thread_call_without_gvl, raises nothing once the work is done */
-		rb_thread_call_without_gvl2(run, &w, NULL, NULL);
+		rb_thread_call_without_gvl2(run_work, &w, NULL, NULL);
 		if (w.ran)
 			return;
 		rb_thread_check_ints(); /* may raise; nothing is owned yet */

@@ -35,20 +35,20 @@ static struct sums *of_class(struct counts *c, VALUE class)
 	return c->sums->failed ? &c->internal : (struct sums *)c->sums->p + i;
 }
 
-static void add(struct sums *s, size_t memsize)
+static void add_memsize(struct sums *s, size_t memsize)
 {
 	s->count++;
 	s->memsize += memsize;
 }
 
-static void see(VALUE v, size_t slot, void *ctx)
+static void count_object(VALUE v, size_t slot, void *ctx)
 {
 	struct counts *c = ctx;
 	enum ruby_value_type type = RB_BUILTIN_TYPE(v);
 	size_t memsize = c->slots_only || !mw_is_whole(v) ? slot : mw_objspace.memsize(v);
 
-	add(type == RUBY_T_IMEMO ? &c->imemos[mw_imemo_kind(v)] : &c->types[type], memsize);
-	add(of_class(c, mw_visible_class(v)), memsize);
+	add_memsize(type == RUBY_T_IMEMO ? &c->imemos[mw_imemo_kind(v)] : &c->types[type], memsize);
+	add_memsize(of_class(c, mw_visible_class(v)), memsize);
 }
 
 const char *mw_type_name(enum ruby_value_type type, unsigned imemo_kind)
@@ -81,7 +81,7 @@ const char *mw_type_name(enum ruby_value_type type, unsigned imemo_kind)
 		       "imemo_other";
 }
 
-static VALUE row(VALUE name, const struct sums *s)
+static VALUE make_sums_row(VALUE name, const struct sums *s)
 {
 	return rb_ary_new_from_args(3, name, ULL2NUM(s->count), ULL2NUM(s->memsize));
 }
@@ -89,7 +89,7 @@ static VALUE row(VALUE name, const struct sums *s)
 static void push_type(VALUE all, const char *name, const struct sums *s)
 {
 	if (s->count)
-		rb_ary_push(all, row(rb_usascii_str_new_cstr(name), s));
+		rb_ary_push(all, make_sums_row(rb_usascii_str_new_cstr(name), s));
 }
 
 static VALUE counts(struct mw_result_owner *hold, void *slots_only)
@@ -101,7 +101,7 @@ static VALUE counts(struct mw_result_owner *hold, void *slots_only)
 	VALUE types = rb_ary_new(), classes = rb_ary_new();
 
 	seen->walking = true;
-	mw_each_object(see, &c);
+	mw_each_object(count_object, &c);
 	seen->walking = false;
 	if (seen->objects.failed || seen->index.failed || hold->text.failed)
 		mw_no_memory();
@@ -110,9 +110,9 @@ static VALUE counts(struct mw_result_owner *hold, void *slots_only)
 	for (unsigned k = 0; k < MW_IMEMO_KINDS; k++)
 		push_type(types, mw_type_name(RUBY_T_IMEMO, k), &c.imemos[k]);
 	for (uint32_t i = 0; i < mw_value_map_size(&c.classes); i++)
-		rb_ary_push(classes,
-			    row(mw_value_map_at(&c.classes, i), (const struct sums *)hold->text.p + i));
-	rb_ary_push(classes, row(Qnil, &c.internal));
+		rb_ary_push(classes, make_sums_row(mw_value_map_at(&c.classes, i),
+						   (const struct sums *)hold->text.p + i));
+	rb_ary_push(classes, make_sums_row(Qnil, &c.internal));
 	return rb_assoc_new(types, classes);
 }
 

@@ -13,7 +13,7 @@ struct look {
 	uint32_t labelled;
 };
 
-static void add(struct look *l, enum mw_edge_kind kind, ID id, uint32_t to)
+static void add_edge(struct look *l, enum mw_edge_kind kind, ID id, uint32_t to)
 {
 	struct mw_edges *e = l->to;
 	struct mw_edge *last = &e->v[sizeof(e->v) / sizeof(*e->v) - 1];
@@ -33,31 +33,31 @@ static void add(struct look *l, enum mw_edge_kind kind, ID id, uint32_t to)
 		last->n++;
 }
 
-static void see(struct look *l, VALUE v, enum mw_edge_kind kind, ID id)
+static void see_reference(struct look *l, VALUE v, enum mw_edge_kind kind, ID id)
 {
 	uint32_t i = RB_SPECIAL_CONST_P(v) ? MW_NO_VALUE : mw_value_map_find(&l->found->map, v);
 
 	if (i >= l->hit->from && i < l->hit->to && mw_node(l->found, i)->wanted)
-		add(l, kind, id, i);
+		add_edge(l, kind, id, i);
 }
 
 static int see_variable(ID name, VALUE v, st_data_t ctx)
 {
-	see((struct look *)ctx, v, MW_EDGE_VARIABLE, name);
+	see_reference((struct look *)ctx, v, MW_EDGE_VARIABLE, name);
 	return ST_CONTINUE;
 }
 
 /* entry: Ruby's rb_const_entry_t, whose second word is the value in all versions so far. */
 static int see_constant(st_data_t name, st_data_t entry, st_data_t ctx)
 {
-	see((struct look *)ctx, ((const VALUE *)entry)[1], MW_EDGE_CONSTANT, name);
+	see_reference((struct look *)ctx, ((const VALUE *)entry)[1], MW_EDGE_CONSTANT, name);
 	return ST_CONTINUE;
 }
 
 static int see_pair(VALUE key, VALUE value, VALUE ctx)
 {
-	see((struct look *)ctx, key, MW_EDGE_KEY, 0);
-	see((struct look *)ctx, value, MW_EDGE_VALUE, 0);
+	see_reference((struct look *)ctx, key, MW_EDGE_KEY, 0);
+	see_reference((struct look *)ctx, value, MW_EDGE_VALUE, 0);
 	return ST_CONTINUE;
 }
 
@@ -71,7 +71,7 @@ static void see_module(struct look *l, VALUE mod)
 		st_free_table(constants);
 	}
 	if (mw_is_a(mod, RUBY_T_CLASS) && rb_class_get_superclass(mod))
-		see(l, rb_class_get_superclass(mod), MW_EDGE_SUPERCLASS, 0);
+		see_reference(l, rb_class_get_superclass(mod), MW_EDGE_SUPERCLASS, 0);
 }
 
 void mw_edges_find(struct mw_edges *to, const struct mw_referrers *found, const struct mw_hit *hit)
@@ -87,16 +87,16 @@ void mw_edges_find(struct mw_edges *to, const struct mw_referrers *found, const 
 		see_module(&l, v);
 	else if (type == RUBY_T_ARRAY)
 		for (long i = 0; i < RARRAY_LEN(v); i++)
-			see(&l, RARRAY_AREF(v, i), MW_EDGE_ELEMENT, 0);
+			see_reference(&l, RARRAY_AREF(v, i), MW_EDGE_ELEMENT, 0);
 	else if (type == RUBY_T_HASH)
 		rb_hash_foreach(v, see_pair, (VALUE)&l);
 	else if (type == RUBY_T_STRUCT)
 		for (long i = 0; i < NUM2LONG(rb_struct_size(v)); i++)
-			see(&l, rb_struct_aref(v, LONG2FIX(i)), MW_EDGE_MEMBER, (ID)i);
+			see_reference(&l, rb_struct_aref(v, LONG2FIX(i)), MW_EDGE_MEMBER, (ID)i);
 	if (l.labelled < hit->n && RBASIC_CLASS(v) && !hit->from)
-		see(&l, RBASIC_CLASS(v), MW_EDGE_CLASS, 0);
+		see_reference(&l, RBASIC_CLASS(v), MW_EDGE_CLASS, 0);
 	if (l.labelled < hit->n) {
-		add(&l, MW_EDGE_OTHER, 0, hit->first);
+		add_edge(&l, MW_EDGE_OTHER, 0, hit->first);
 		to->v[to->n - 1].n += hit->n - l.labelled; /* l.labelled counts the one that was added */
 	}
 }
@@ -145,7 +145,7 @@ static const char *other(VALUE v)
 	}
 }
 
-static VALUE name_of(ID id)
+static VALUE name_of_id(ID id)
 {
 	VALUE name = rb_id2str(id);
 
@@ -155,7 +155,7 @@ static VALUE name_of(ID id)
 /* Ruby's own variables have names that can't be written. */
 static VALUE variable(ID id)
 {
-	VALUE name = name_of(id);
+	VALUE name = name_of_id(id);
 
 	return RSTRING_LEN(name) && *RSTRING_PTR(name) == '@' ? name : rb_sprintf("(%" PRIsVALUE ")", name);
 }
@@ -186,7 +186,7 @@ VALUE mw_edge_text(const struct mw_edge *e, VALUE object)
 	case MW_EDGE_VARIABLE:
 		return variable(e->id);
 	case MW_EDGE_CONSTANT:
-		return name_of(e->id);
+		return name_of_id(e->id);
 	case MW_EDGE_MEMBER:
 		return member(object, (long)e->id);
 	case MW_EDGE_ELEMENT:

@@ -106,7 +106,7 @@ static bool is_end(VALUE v)
 	return mw_is_a(v, RUBY_T_CLASS) || mw_is_a(v, RUBY_T_MODULE);
 }
 
-static void see(VALUE v, size_t slot, void *ctx)
+static void see_object(VALUE v, size_t slot, void *ctx)
 {
 	struct find *f = ctx;
 	const struct mw_node *to;
@@ -191,13 +191,13 @@ static void add_address(struct find *f, uintptr_t address)
 			 (struct mw_node){ .internal = !mw_visible_class((VALUE)address), .wanted = true });
 }
 
-static void walk(struct find *f)
+static void walk_in_passes(struct find *f)
 {
 	for (unsigned i = 0; i < PASSES_MAX && f->wanted && !failed(f) && !f->cut; i++) {
 		f->from = f->to;
 		f->to = mw_value_map_size(&f->found.map);
 		f->wanted = false;
-		mw_each_object(see, f);
+		mw_each_object(see_object, f);
 	}
 }
 
@@ -302,7 +302,7 @@ static VALUE roots(const struct mw_referrers *f, struct mw_buf *rows)
 	return all;
 }
 
-static VALUE find(struct mw_result_owner *hold, void *arg)
+static VALUE find_holders(struct mw_result_owner *hold, void *arg)
 {
 	const struct question *q = arg;
 	struct mw_seen *seen = mw_result_owner_sees(hold);
@@ -320,7 +320,7 @@ static VALUE find(struct mw_result_owner *hold, void *arg)
 	else
 		add_address(&f, NUM2ULL(q->of));
 	n = mw_value_map_size(&f.found.map);
-	walk(&f);
+	walk_in_passes(&f);
 	mw_tracker->quiet_leave();
 	seen->walking = false;
 	if (failed(&f))
@@ -347,7 +347,7 @@ static VALUE walk_find(VALUE mod, VALUE of, VALUE depth)
 
 	if (!mw_objspace.each_objects || !mw_objspace.reachable)
 		return Qnil;
-	return mw_with_result_owner(find, &q);
+	return mw_with_result_owner(find_holders, &q);
 }
 
 /* :nodoc: address_of(object) -> Integer, or nil: it is none of the heap's, such as 1 and nil */

@@ -50,7 +50,7 @@ static VALUE heap_each(VALUE mod)
 	return mw_with_result_owner_hushed(each_page, NULL);
 }
 
-static void set(VALUE hash, const char *what, const char *name, VALUE value)
+static void set_statistic(VALUE hash, const char *what, const char *name, VALUE value)
 {
 	VALUE key = rb_sprintf("%s_%s", what, name);
 
@@ -63,10 +63,11 @@ static void set_spans(VALUE hash, const char *what, const struct mw_spans *s)
 	bool none = !s->n && mw_tracker != &mw_no_tracker;
 	VALUE never = none ? DBL2NUM(HUGE_VAL) : Qundef;
 
-	set(hash, what, "max", none ? never : ULL2NUM(s->max));
-	set(hash, what, "min", none ? never : ULL2NUM(s->min));
-	set(hash, what, "mean", none ? never : DBL2NUM(s->n ? (double)s->sum / (double)s->n : 0.0));
-	set(hash, what, "stddev", DBL2NUM(s->stddev));
+	set_statistic(hash, what, "max", none ? never : ULL2NUM(s->max));
+	set_statistic(hash, what, "min", none ? never : ULL2NUM(s->min));
+	set_statistic(hash, what, "mean",
+		      none ? never : DBL2NUM(s->n ? (double)s->sum / (double)s->n : 0.0));
+	set_statistic(hash, what, "stddev", DBL2NUM(s->stddev));
 }
 
 /*

@@ -10,7 +10,7 @@
 #include "value_map.h"
 
 /* A stack's objects are those that it refers to, and those in an env: the locals of a frame with a closure. */
-static void see(VALUE v, void *ctx)
+static void add_stack_object(VALUE v, void *ctx)
 {
 	if (!RB_SPECIAL_CONST_P(v) && mw_is_whole(v))
 		mw_value_map_add(ctx, v);
@@ -35,10 +35,10 @@ static VALUE held(struct mw_result_owner *hold, void *of)
 	seen->walking = true;
 	mw_tracker->quiet_enter();
 	mw_objspace.each_objects(stop, NULL); /* ends a collection: a stale word may be a dead object's address */
-	mw_objspace.reachable(*(const VALUE *)of, see, &map);
+	mw_objspace.reachable(*(const VALUE *)of, add_stack_object, &map);
 	for (uint32_t i = 0; i < mw_value_map_size(&map); i++)
 		if (is_env(v = mw_value_map_at(&map, i)))
-			mw_objspace.reachable(v, see, &map);
+			mw_objspace.reachable(v, add_stack_object, &map);
 	mw_tracker->quiet_leave();
 	seen->walking = false;
 	if (seen->objects.failed || seen->index.failed)

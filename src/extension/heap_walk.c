@@ -156,7 +156,7 @@ static VALUE path_of(VALUE iseq)
 }
 
 /* Ruby makes these labels itself; no name of a method begins with "<c". */
-static enum iseq_kind kind_of(VALUE iseq)
+static enum iseq_kind kind_of_iseq(VALUE iseq)
 {
 	static const struct {
 		const char *prefix;
@@ -193,7 +193,7 @@ static void see_iseq(VALUE v, struct mw_buf *to)
 
 	if (mw_is_a(path, RUBY_T_STRING)) {
 		i.len = (size_t)RSTRING_LEN(path);
-		i.kind = kind_of(v);
+		i.kind = kind_of_iseq(v);
 	}
 	mw_buf_add(to, &i, sizeof(i));
 	if (i.len)
@@ -275,20 +275,20 @@ static VALUE walk_iseqs(VALUE mod)
  * :nodoc: class_of(object): its real class; its own methods aren't asked. Kernel#class, bound,
  * allocates.
  */
-static VALUE class_of(VALUE mod, VALUE object)
+static VALUE real_class_of(VALUE mod, VALUE object)
 {
 	return rb_obj_class(object);
 }
 
-static VALUE join(VALUE thread)
+static VALUE join_thread(VALUE thread)
 {
 	return rb_funcall(thread, rb_intern("join"), 0);
 }
 
 /* :nodoc: wait(thread): join, during which a Fiber scheduler may run other Fibers */
-static VALUE wait_for(VALUE mod, VALUE thread)
+static VALUE wait_for_thread(VALUE mod, VALUE thread)
 {
-	return mw_loudly(join, thread);
+	return mw_loudly(join_thread, thread);
 }
 
 /* POSIX lets dlsym's result be a function's address. */
@@ -309,7 +309,7 @@ void mw_init_heap_walk(void)
 	look_up(&mw_objspace.memsize, "rb_obj_memsize_of");
 	look_up(&mw_objspace.imemo_name, "rb_imemo_name");
 	rb_define_singleton_method(mod, "walk_pages", walk_pages, 0);
-	rb_define_singleton_method(mod, "class_of", class_of, 1);
-	rb_define_singleton_method(mod, "wait", wait_for, 1);
+	rb_define_singleton_method(mod, "class_of", real_class_of, 1);
+	rb_define_singleton_method(mod, "wait", wait_for_thread, 1);
 	rb_define_singleton_method(mod, "walk_iseqs", walk_iseqs, 0);
 }

@@ -26,8 +26,8 @@ struct question {
 	char err[MW_HOLDERS_ERROR];
 };
 
-NORETURN(static void refuse(const struct question *q));
-static void refuse(const struct question *q)
+NORETURN(static void raise_holders_error(const struct question *q));
+static void raise_holders_error(const struct question *q)
 {
 	VALUE error = q->is == MW_HOLDERS_BUSY    ? busy_error :
 		      q->is == MW_HOLDERS_UNKNOWN ? unavailable_error :
@@ -129,7 +129,7 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
 	if (q->is == MW_HOLDERS_OK)
 		wait_without_gvl(q);
 	if (q->is != MW_HOLDERS_OK)
-		refuse(q);
+		raise_holders_error(q);
 	for (size_t i = 0; i < hold->search->answer.n; i++) {
 		const struct mw_holder *h = &hold->search->answer.rows[i];
 

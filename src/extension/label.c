@@ -119,23 +119,23 @@ static VALUE mwrap_label(VALUE mod, VALUE name)
 	return rb_ensure(rb_yield, Qnil, restore, before);
 }
 
-static void set(VALUE h, const char *name, VALUE value)
+static void set_figure(VALUE h, const char *name, VALUE value)
 {
 	rb_hash_aset(h, ID2SYM(rb_intern(name)), value);
 }
 
-static VALUE figures(const struct mw_row *r)
+static VALUE make_figures(const struct mw_row *r)
 {
 	VALUE h = rb_hash_new();
 
-	set(h, "live_bytes", ULL2NUM(r->live_bytes));
-	set(h, "live", ULL2NUM(r->live));
-	set(h, "growth", LL2NUM(r->growth));
-	set(h, "total", ULL2NUM(r->total));
-	set(h, "allocations", ULL2NUM(r->allocations));
-	set(h, "objects", ULL2NUM(r->objects));
-	set(h, "object_bytes", ULL2NUM(r->object_bytes));
-	set(h, "samples", UINT2NUM(r->kind_samples));
+	set_figure(h, "live_bytes", ULL2NUM(r->live_bytes));
+	set_figure(h, "live", ULL2NUM(r->live));
+	set_figure(h, "growth", LL2NUM(r->growth));
+	set_figure(h, "total", ULL2NUM(r->total));
+	set_figure(h, "allocations", ULL2NUM(r->allocations));
+	set_figure(h, "objects", ULL2NUM(r->objects));
+	set_figure(h, "object_bytes", ULL2NUM(r->object_bytes));
+	set_figure(h, "samples", UINT2NUM(r->kind_samples));
 	return h;
 }
 
@@ -148,7 +148,7 @@ static VALUE all_labels(struct mw_result_owner *hold, void *unused)
 		const struct mw_row *r = &hold->labels[i];
 
 		rb_hash_aset(all, r->id ? mw_location_string(r->location, r->location_len) : Qnil,
-			     figures(r));
+			     make_figures(r));
 	}
 	return all;
 }

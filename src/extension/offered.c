@@ -8,7 +8,7 @@
 const struct mw_offers *mw_offers;
 
 /* NULL: a line in err. */
-static const struct mw_offers *load(char err[MW_ERROR_MAX])
+static const struct mw_offers *load_offers(char err[MW_ERROR_MAX])
 {
 	const struct mw_offers *found;
 	void *lib;
@@ -35,7 +35,7 @@ void mw_offers_need(void)
 
 	if (__atomic_load_n(&mw_offers, __ATOMIC_ACQUIRE))
 		return;
-	found = load(err);
+	found = load_offers(err);
 	if (!found)
 		rb_raise(rb_eRuntimeError, "%s", err);
 	__atomic_compare_exchange_n(&mw_offers, &none, found, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);

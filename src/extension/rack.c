@@ -35,7 +35,7 @@ struct body {
 	VALUE watcher;         /* its events are the rest of a stream; Qnil: none */
 };
 
-static void let_go(struct body *b)
+static void let_go_of_body(struct body *b)
 {
 	struct body old = *b;
 
@@ -57,7 +57,7 @@ static void body_mark(void *p)
 
 static void body_free(void *p)
 {
-	let_go(p);
+	let_go_of_body(p);
 	ruby_xfree(p);
 }
 
@@ -125,7 +125,7 @@ static VALUE body_each(VALUE self)
 /* :nodoc: frees it; each yields nothing from then on */
 static VALUE body_close(VALUE self)
 {
-	let_go(rb_check_typeddata(self, &body_type));
+	let_go_of_body(rb_check_typeddata(self, &body_type));
 	return Qnil;
 }
 
@@ -154,7 +154,7 @@ static VALUE body_follow(VALUE self, VALUE watcher, VALUE again)
 	struct body *b = rb_check_typeddata(self, &body_type);
 
 	if (RTEST(again))
-		let_go(b);
+		let_go_of_body(b);
 	b->watcher = watcher;
 	return self;
 }
@@ -209,7 +209,7 @@ static bool same_name(const char *name, const char *key)
 	return !*name && !*key;
 }
 
-static const char *header(void *ctx, const char *name)
+static const char *find_header(void *ctx, const char *name)
 {
 	const struct mw_buf *b = ctx;
 
@@ -252,7 +252,7 @@ VALUE mw_rack_name(const char *name)
 	return key;
 }
 
-static void set(VALUE hash, const char *name, const char *value)
+static void set_header(VALUE hash, const char *name, const char *value)
 {
 	rb_hash_aset(hash, mw_rack_name(name), rb_usascii_str_new_cstr(value));
 }
@@ -265,18 +265,18 @@ static VALUE response_headers(const struct body *b)
 	char length[24];
 
 	for (size_t i = 0; mw_offers->response_header(res, i, &h); i++)
-		set(hash, h.name, h.value);
+		set_header(hash, h.name, h.value);
 	if (res->allow)
-		set(hash, "allow", res->allow);
+		set_header(hash, "allow", res->allow);
 	if (res->location.n)
-		set(hash, "location", res->location.p);
+		set_header(hash, "location", res->location.p);
 	if (res->status == 304)
 		return hash;
 	if (*res->content_type)
-		set(hash, "content-type", res->content_type);
+		set_header(hash, "content-type", res->content_type);
 	if (!res->stream) {
 		snprintf(length, sizeof(length), "%zu", body_bytes(b));
-		set(hash, "content-length", length);
+		set_header(hash, "content-length", length);
 	}
 	return hash;
 }
@@ -292,7 +292,7 @@ static VALUE too_many(void)
 	b->res.asset = text;
 	b->res.asset_len = sizeof(text) - 1;
 	headers = response_headers(b);
-	set(headers, "retry-after", "1");
+	set_header(headers, "retry-after", "1");
 	return rb_ary_new_from_args(4, INT2NUM(503), headers, body, Qfalse);
 }
 
@@ -331,7 +331,7 @@ static VALUE pages_answer(int argc, VALUE *argv, VALUE mod)
 	rb_hash_foreach(env, copy_header, (VALUE)&b->headers);
 	if (b->headers.failed)
 		mw_no_memory();
-	w.req.header = header;
+	w.req.header = find_header;
 	w.req.ctx = &b->headers;
 	if (mw_offers->family_flags(w.req.path) & MW_ROUTE_HEAP && mw_heap_fill(&b->ruby))
 		w.req.ruby = &b->ruby;

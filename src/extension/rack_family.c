@@ -79,7 +79,7 @@ static void take_stream(struct mw_response *res)
 	res->stream = false;
 }
 
-static void *ask(void *arg)
+static void *ask_family(void *arg)
 {
 	struct mw_rack_family *f = arg;
 
@@ -98,7 +98,7 @@ void mw_rack_family_answer(struct mw_rack_family *f, const struct mw_request *re
 	 * No signal may come there: Ruby's handlers write to descriptors that this thread lacks,
 	 * and abort on failure.
 	 */
-	if (mw_tracker->thread_run(ask, f, STACK, NULL)) {
+	if (mw_tracker->thread_run(ask_family, f, STACK, NULL)) {
 		memset(res, 0, sizeof(*res));
 		res->status = 503;
 		res->content_type = "text/plain; charset=utf-8";

@@ -14,7 +14,7 @@
 #define BYTES_MAX ((size_t)64 << 10) /* in one String */
 
 /* NULL: not in time */
-static struct mw_site *take(unsigned ms)
+static struct mw_site *take_site(unsigned ms)
 {
 	mw_tracker->quiet_enter();
 	return mw_site_take(ms);
@@ -31,7 +31,7 @@ static void *give(struct mw_site *site)
 
 static void *tick_work(void *p)
 {
-	struct mw_site *site = take(MW_SITE_MS);
+	struct mw_site *site = take_site(MW_SITE_MS);
 	uint64_t now = mw_now_ms(), due;
 
 	*(double *)p = 1;
@@ -57,7 +57,7 @@ static VALUE pages_tick(VALUE mod)
 static void *idle_work(void *p)
 {
 	/* others may wait for the caller, which asks again: don't wait */
-	struct mw_site *site = take(0);
+	struct mw_site *site = take_site(0);
 
 	*(bool *)p = site && mw_offers->stream_idle(&site->stream, mw_now_ms());
 	return give(site);
@@ -81,7 +81,7 @@ struct watcher {
 };
 
 /* It watches another stream from now on, or none. */
-static void begin(struct watcher *w, struct mw_stream *stream)
+static void watch_stream(struct watcher *w, struct mw_stream *stream)
 {
 	if (w->stream)
 		mw_offers->watcher_free(w->stream, &w->w);
@@ -91,7 +91,7 @@ static void begin(struct watcher *w, struct mw_stream *stream)
 static void watcher_free(void *p)
 {
 	mw_tracker->quiet_enter();
-	begin(p, NULL);
+	watch_stream(p, NULL);
 	mw_tracker->quiet_leave();
 	ruby_xfree(p);
 }
@@ -129,10 +129,10 @@ struct call {
 static void *join_work(void *p)
 {
 	struct call *c = p;
-	struct mw_site *site = take(MW_SITE_MS);
+	struct mw_site *site = take_site(MW_SITE_MS);
 	struct mw_buf first = { 0 };
 
-	begin(c->w, site ? &site->stream : NULL);
+	watch_stream(c->w, site ? &site->stream : NULL);
 	mw_buf_add(&first, c->text, c->n);
 	c->yes = site && !first.failed &&
 		 mw_offers->watcher_join(&site->stream, &c->w->w, &first, MW_WATCHERS_MAX, mw_now_ms());
@@ -157,9 +157,9 @@ static VALUE watcher_join(VALUE self, VALUE first)
 static void *poll_work(void *p)
 {
 	struct call *c = p;
-	struct mw_site *site = take(MW_SITE_MS);
+	struct mw_site *site = take_site(MW_SITE_MS);
 
-	begin(c->w, site ? &site->stream : NULL);
+	watch_stream(c->w, site ? &site->stream : NULL);
 	c->yes = site && mw_offers->watcher_poll(&site->stream, &c->w->w, c->text, mw_now_ms());
 	return give(site);
 }
@@ -179,7 +179,7 @@ static VALUE watcher_poll(VALUE self, VALUE since)
 static void *next_work(void *p)
 {
 	struct call *c = p;
-	struct mw_site *site = take(MW_SITE_MS);
+	struct mw_site *site = take_site(MW_SITE_MS);
 
 	if (!site)
 		c->next = MW_NEXT_LATER;
@@ -228,7 +228,7 @@ static VALUE watcher_stalled_p(VALUE self)
 static void *end_work(void *p)
 {
 	struct watcher *w = p;
-	struct mw_site *site = take(MW_SITE_MS);
+	struct mw_site *site = take_site(MW_SITE_MS);
 
 	/* else the GC gives its place back */
 	if (site && &site->stream == w->stream)
@@ -256,14 +256,14 @@ VALUE mw_watcher_take(VALUE self)
 
 /* --- a quiet thread ------------------------------------------------------------------------ */
 
-static VALUE run(VALUE recv)
+static VALUE call_run(VALUE recv)
 {
 	return rb_funcall(recv, rb_intern("run"), 0);
 }
 
 static VALUE quiet_thread(void *recv)
 {
-	return mw_quietly(run, (VALUE)recv);
+	return mw_quietly(call_run, (VALUE)recv);
 }
 
 /* :nodoc: makes a Thread that calls recv.run, all of it quiet; recv must be a module */

@@ -12,7 +12,7 @@ struct page {
 	size_t main_n;
 };
 
-static void fill(struct mw_buf *b, void *ctx)
+static void add_page_main(struct mw_buf *b, void *ctx)
 {
 	const struct page *p = ctx;
 
@@ -60,7 +60,7 @@ static VALUE pages_page(VALUE mod, VALUE title, VALUE main, VALUE base, VALUE mo
 	if (mw_rack_family(&family))
 		p.req.mount = RSTRING_PTR(mount);
 	explicit_bzero(&family, sizeof(family));
-	mw_offers->reply_page(&call, p.title, fill, &p);
+	mw_offers->reply_page(&call, p.title, add_page_main, &p);
 	mw_tracker->quiet_leave();
 	headers = headers_of(&p.res); /* a raise here leaks the body, once, when memory runs out */
 	html = p.res.body.failed ? Qnil : rb_utf8_str_new(p.res.body.p, (long)p.res.body.n);

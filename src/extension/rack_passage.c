@@ -42,7 +42,7 @@ struct passage {
 
 /* --- the thread ------------------------------------------------------------------------ */
 
-static bool write_all(int fd, const char *p, size_t n)
+static bool send_all(int fd, const char *p, size_t n)
 {
 	while (n) {
 		struct pollfd w = { .fd = fd, .events = POLLOUT };
@@ -73,12 +73,12 @@ static void pass_on(struct mw_ask *from, int fd)
 
 	while (n && !client_gone(fd)) {
 		n = mw_offers->ask_more(from, piece, sizeof(piece), 1000);
-		if (n > 0 && !write_all(fd, piece, (size_t)n))
+		if (n > 0 && !send_all(fd, piece, (size_t)n))
 			return;
 	}
 }
 
-static void *run(void *arg)
+static void *run_passage(void *arg)
 {
 	struct passage *p = arg;
 	struct mw_response res;
@@ -91,7 +91,7 @@ static void *run(void *arg)
 	sem_post(&p->copied);
 	mw_offers->family_answer(&p->family, mw_tracker, &p->req, &res);
 	if (res.relay) {
-		if (write_all(p->fd, res.body.p, res.body.n))
+		if (send_all(p->fd, res.body.p, res.body.n))
 			pass_on(res.relay, p->fd);
 		mw_offers->ask_free(res.relay);
 		free(res.relay);
@@ -124,14 +124,14 @@ static bool take_seat(void)
 static bool start_thread(struct passage *p)
 {
 	/* no signal may come there: Ruby's handlers need Ruby's descriptors */
-	if (mw_tracker->thread_start(run, p, STACK))
+	if (mw_tracker->thread_start(run_passage, p, STACK))
 		return false;
 	while (sem_wait(&p->copied) && errno == EINTR)
 		;
 	return p->ok;
 }
 
-static size_t keep(struct mw_buf *b, VALUE s)
+static size_t keep_string(struct mw_buf *b, VALUE s)
 {
 	size_t at = b->n;
 
@@ -140,18 +140,18 @@ static size_t keep(struct mw_buf *b, VALUE s)
 	return at;
 }
 
-static struct passage *make(int fd, VALUE path, VALUE query, VALUE base, VALUE no_post)
+static struct passage *make_passage(int fd, VALUE path, VALUE query, VALUE base, VALUE no_post)
 {
 	struct passage *p = calloc(1, sizeof(*p));
 	size_t path_at, query_at, base_at, no_post_at = 0;
 
 	if (!p)
 		return NULL;
-	path_at = keep(&p->text, path);
-	query_at = keep(&p->text, query);
-	base_at = keep(&p->text, base);
+	path_at = keep_string(&p->text, path);
+	query_at = keep_string(&p->text, query);
+	base_at = keep_string(&p->text, base);
 	if (!NIL_P(no_post))
-		no_post_at = keep(&p->text, no_post);
+		no_post_at = keep_string(&p->text, no_post);
 	p->fd = fd;
 	sem_init(&p->copied, 0, 0);
 	if (!p->text.failed && mw_rack_family(&p->family)) {
@@ -186,7 +186,7 @@ static VALUE pages_pass(VALUE mod, VALUE fileno, VALUE path, VALUE query, VALUE 
 	if (!NIL_P(no_post))
 		StringValueCStr(no_post);
 	mw_tracker->quiet_enter();
-	p = make(fd, path, query, base, no_post);
+	p = make_passage(fd, path, query, base, no_post);
 	if (p && take_seat()) {
 		ok = start_thread(p);
 		if (!ok)

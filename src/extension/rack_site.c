@@ -91,7 +91,7 @@ void mw_site_give(struct mw_site *s)
 		mw_tracker->server_site_give();
 }
 
-static void *begin(void *unused)
+static void *begin_site(void *unused)
 {
 	struct mw_site *servers;
 	enum mw_site_is is;
@@ -108,5 +108,5 @@ static void *begin(void *unused)
 
 void mw_site_begin(void)
 {
-	mw_without_gvl(begin, NULL);
+	mw_without_gvl(begin_site, NULL);
 }

@@ -49,7 +49,7 @@ static VALUE location_new(const char *name, size_t len)
 	return self;
 }
 
-/* The arguments and results of find(). */
+/* The arguments and results of find_location_row(). */
 struct search {
 	const char *name; /* unchanged meanwhile */
 	size_t len;
@@ -59,7 +59,7 @@ struct search {
 };
 
 /* Without the GVL. */
-static void *search(void *p)
+static void *search_location(void *p)
 {
 	const struct mw_api *of = mw_tracker; /* its results go back to it */
 	struct search *s = p;
@@ -90,12 +90,12 @@ static void *search(void *p)
  * Copies the row of the location `name` to *row. Copies its name as pages show it to *shown, unless
  * `shown` is NULL. False if there is none; *row is all zeros then. Raises NoMemoryError.
  */
-static bool find(const char *name, size_t len, struct mw_row *row, struct mw_buf *shown)
+static bool find_location_row(const char *name, size_t len, struct mw_row *row, struct mw_buf *shown)
 {
 	struct search s = { .name = name, .len = len, .row = row, .shown = shown };
 
 	memset(row, 0, sizeof(*row));
-	mw_without_gvl(search, &s);
+	mw_without_gvl(search_location, &s);
 	if (s.failed || (shown && shown->failed))
 		mw_no_memory();
 	return s.found;
@@ -106,7 +106,7 @@ static struct mw_row row_of(VALUE self)
 	const struct location *p = location_of(self);
 	struct mw_row row;
 
-	find(p->name, p->len, &row, NULL);
+	find_location_row(p->name, p->len, &row, NULL);
 	RB_GC_GUARD(self);
 	return row;
 }
@@ -132,7 +132,7 @@ static VALUE mwrap_aref(VALUE mod, VALUE location)
 	StringValue(location);
 	location = rb_str_new_frozen(location); /* other threads run meanwhile */
 	owner = mw_result_owner_new(&hold);
-	if (find(RSTRING_PTR(location), (size_t)RSTRING_LEN(location), &row, &hold->text))
+	if (find_location_row(RSTRING_PTR(location), (size_t)RSTRING_LEN(location), &row, &hold->text))
 		found = location_new(hold->text.p, hold->text.n);
 	mw_result_owner_release(hold);
 	RB_GC_GUARD(owner);

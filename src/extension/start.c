@@ -87,7 +87,7 @@ static bool has_begun(const struct mw_api *api)
 }
 
 /* The tracker, loaded now. NULL: a line in err. */
-static const struct mw_api *load(char err[LINE])
+static const struct mw_api *load_tracker(char err[LINE])
 {
 	const struct mw_api *api;
 	char path[PATH];
@@ -117,7 +117,7 @@ static bool attach(const char *options, char err[LINE])
 	const struct mw_api *api = mw_tracker;
 
 	if (api == &mw_no_tracker)
-		api = load(err);
+		api = load_tracker(err);
 	if (!api)
 		return false;
 	if (!api->attach(options, err)) {
@@ -262,7 +262,7 @@ static void do_request(void)
 	char err[LINE];
 
 	if (api == &mw_no_tracker)
-		api = load(err);
+		api = load_tracker(err);
 	if (has_begun(api))
 		mw_tracker_is(api);
 	if (!api && mw_request_take(&r))

@@ -2,7 +2,7 @@
 /* stats.c - Mwrap.stats: the process's totals, as a Hash. */
 #include "ext.h"
 
-static void set(VALUE hash, const char *name, VALUE value)
+static void set_stat(VALUE hash, const char *name, VALUE value)
 {
 	rb_hash_aset(hash, ID2SYM(rb_intern(name)), value);
 }
@@ -74,48 +74,48 @@ static VALUE mwrap_stats(VALUE mod)
 	VALUE h = rb_hash_new();
 
 	mw_stats_read(&s);
-	set(h, "total", ULL2NUM(s.total));
-	set(h, "allocations", ULL2NUM(s.allocations));
-	set(h, "freed", ULL2NUM(s.freed));
-	set(h, "frees", ULL2NUM(s.frees));
-	set(h, "live_bytes", ULL2NUM(s.live_bytes));
-	set(h, "live", ULL2NUM(s.live));
-	set(h, "peak_bytes", s.peak_bytes ? ULL2NUM(s.peak_bytes) : Qnil);
-	set(h, "locations", ULL2NUM(s.locations));
-	set(h, "locations_max", ULL2NUM(s.locations_max));
-	set(h, "retired", ULL2NUM(s.retired));
-	set(h, "generation", ULL2NUM(s.generation));
-	set(h, "life_unit", mw_location_string(s.life_unit, strlen(s.life_unit)));
-	set(h, "ruby_lookup", mw_location_string(s.ruby_lookup, strlen(s.ruby_lookup)));
-	set(h, "ruby_why", mw_location_string(s.ruby_why, strlen(s.ruby_why)));
-	set(h, "mode", mw_location_string(s.mode, strlen(s.mode)));
-	set(h, "mode_why", mw_location_string(s.mode_why, strlen(s.mode_why)));
-	set(h, "gc_count", mw_location_string(s.gc_count, strlen(s.gc_count)));
-	set(h, "tracker_bytes", ULL2NUM(s.tracker_bytes));
-	set(h, "lost", ULL2NUM(s.lost));
-	set(h, "overruns", ULL2NUM(s.overruns));
-	set(h, "double_frees", ULL2NUM(s.double_frees));
-	set(h, "unknown_frees", ULL2NUM(s.unknown_frees));
-	set(h, "wrong_sizes", ULL2NUM(s.wrong_sizes));
-	set(h, "memory_max", ULL2NUM(s.memory_max));
-	set(h, "locations_full", s.locations_full ? Qtrue : Qfalse);
-	set(h, "records_full", s.records_full ? Qtrue : Qfalse);
-	set(h, "threads_full", s.threads_full ? Qtrue : Qfalse);
-	set(h, "paused", s.paused ? Qtrue : Qfalse);
-	set(h, "counts", s.sampled ? rb_str_new_cstr("sampled") : rb_str_new_cstr("exact"));
-	set(h, "sample_rate", s.sampled ? ULL2NUM(s.sample_rate) : Qnil);
-	set(h, "live_samples", ULL2NUM(s.live_samples));
-	set(h, "live_error", ULL2NUM(s.live_error));
-	set(h, "uptime", DBL2NUM(s.uptime));
-	set(h, "how", mw_location_string(s.how, strlen(s.how)));
-	set(h, "since", DBL2NUM(s.since));
-	set(h, "before_bytes", s.before_known ? ULL2NUM(s.before_bytes) : Qnil);
-	set(h, "resets", ULL2NUM(s.resets));
-	set(h, "bt", UINT2NUM(s.bt));
-	set(h, "stacks_rate", ULL2NUM(s.stacks_rate));
-	set(h, "stacks_samples", ULL2NUM(s.stacks_samples));
-	set(h, "stacks_dropped", ULL2NUM(s.stacks_dropped));
-	set(h, "stacks_ns", ULL2NUM(s.stacks_ns));
+	set_stat(h, "total", ULL2NUM(s.total));
+	set_stat(h, "allocations", ULL2NUM(s.allocations));
+	set_stat(h, "freed", ULL2NUM(s.freed));
+	set_stat(h, "frees", ULL2NUM(s.frees));
+	set_stat(h, "live_bytes", ULL2NUM(s.live_bytes));
+	set_stat(h, "live", ULL2NUM(s.live));
+	set_stat(h, "peak_bytes", s.peak_bytes ? ULL2NUM(s.peak_bytes) : Qnil);
+	set_stat(h, "locations", ULL2NUM(s.locations));
+	set_stat(h, "locations_max", ULL2NUM(s.locations_max));
+	set_stat(h, "retired", ULL2NUM(s.retired));
+	set_stat(h, "generation", ULL2NUM(s.generation));
+	set_stat(h, "life_unit", mw_location_string(s.life_unit, strlen(s.life_unit)));
+	set_stat(h, "ruby_lookup", mw_location_string(s.ruby_lookup, strlen(s.ruby_lookup)));
+	set_stat(h, "ruby_why", mw_location_string(s.ruby_why, strlen(s.ruby_why)));
+	set_stat(h, "mode", mw_location_string(s.mode, strlen(s.mode)));
+	set_stat(h, "mode_why", mw_location_string(s.mode_why, strlen(s.mode_why)));
+	set_stat(h, "gc_count", mw_location_string(s.gc_count, strlen(s.gc_count)));
+	set_stat(h, "tracker_bytes", ULL2NUM(s.tracker_bytes));
+	set_stat(h, "lost", ULL2NUM(s.lost));
+	set_stat(h, "overruns", ULL2NUM(s.overruns));
+	set_stat(h, "double_frees", ULL2NUM(s.double_frees));
+	set_stat(h, "unknown_frees", ULL2NUM(s.unknown_frees));
+	set_stat(h, "wrong_sizes", ULL2NUM(s.wrong_sizes));
+	set_stat(h, "memory_max", ULL2NUM(s.memory_max));
+	set_stat(h, "locations_full", s.locations_full ? Qtrue : Qfalse);
+	set_stat(h, "records_full", s.records_full ? Qtrue : Qfalse);
+	set_stat(h, "threads_full", s.threads_full ? Qtrue : Qfalse);
+	set_stat(h, "paused", s.paused ? Qtrue : Qfalse);
+	set_stat(h, "counts", s.sampled ? rb_str_new_cstr("sampled") : rb_str_new_cstr("exact"));
+	set_stat(h, "sample_rate", s.sampled ? ULL2NUM(s.sample_rate) : Qnil);
+	set_stat(h, "live_samples", ULL2NUM(s.live_samples));
+	set_stat(h, "live_error", ULL2NUM(s.live_error));
+	set_stat(h, "uptime", DBL2NUM(s.uptime));
+	set_stat(h, "how", mw_location_string(s.how, strlen(s.how)));
+	set_stat(h, "since", DBL2NUM(s.since));
+	set_stat(h, "before_bytes", s.before_known ? ULL2NUM(s.before_bytes) : Qnil);
+	set_stat(h, "resets", ULL2NUM(s.resets));
+	set_stat(h, "bt", UINT2NUM(s.bt));
+	set_stat(h, "stacks_rate", ULL2NUM(s.stacks_rate));
+	set_stat(h, "stacks_samples", ULL2NUM(s.stacks_samples));
+	set_stat(h, "stacks_dropped", ULL2NUM(s.stacks_dropped));
+	set_stat(h, "stacks_ns", ULL2NUM(s.stacks_ns));
 	return h;
 }
 

@@ -28,7 +28,7 @@ uint32_t mw_value_map_find(const struct mw_value_map *map, VALUE v)
 }
 
 /* Keeps the old slots if there is no memory. */
-static bool grow(struct mw_value_map *map)
+static bool grow_slots(struct mw_value_map *map)
 {
 	static const uint32_t zeros[FIRST_SLOTS];
 	size_t n = map->slots->n ? 2 * slots_of(map->slots) : FIRST_SLOTS;
@@ -53,7 +53,7 @@ uint32_t mw_value_map_add(struct mw_value_map *map, VALUE v)
 	uint32_t n = mw_value_map_size(map), *slot;
 
 	if (2 * ((size_t)n + 1) > slots_of(map->slots) &&
-	    (map->slots->failed || n + 1 >= MW_NO_VALUE || !grow(map)))
+	    (map->slots->failed || n + 1 >= MW_NO_VALUE || !grow_slots(map)))
 		return MW_NO_VALUE;
 	slot = slot_of(map, v);
 	if (*slot)
