@@ -180,14 +180,14 @@ bool mw_machine_measure(struct mw_visit *v, char err[MW_THERE_ERROR])
 }
 
 /* How many bytes came; 0: there is no such set. */
-static size_t get(pid_t pid, unsigned set, void *to, size_t n)
+static size_t get_regset(pid_t pid, unsigned set, void *to, size_t n)
 {
 	struct iovec v = { to, n };
 
 	return ptrace(PTRACE_GETREGSET, pid, (void *)(uintptr_t)set, &v) == 0 ? v.iov_len : 0;
 }
 
-static bool set(pid_t pid, unsigned set, void *from, size_t n)
+static bool set_regset(pid_t pid, unsigned set, void *from, size_t n)
 {
 	struct iovec v = { from, n };
 
@@ -196,7 +196,7 @@ static bool set(pid_t pid, unsigned set, void *from, size_t n)
 
 static bool get_registers(pid_t pid, struct user_regs_struct *r)
 {
-	return get(pid, NT_PRSTATUS, r, sizeof(*r)) == sizeof(*r);
+	return get_regset(pid, NT_PRSTATUS, r, sizeof(*r)) == sizeof(*r);
 }
 
 /* Registers that the frame doesn't have: of SVE and SME, after a call they are never in use. */
@@ -208,10 +208,10 @@ static bool has_more(pid_t pid)
 	} head;
 	uint64_t guarded[3];
 
-	return (get(pid, MORE_VECTORS, &head, sizeof(head)) == sizeof(head) && head.flags & IN_USE) ||
-	       (get(pid, STREAMING, &head, sizeof(head)) == sizeof(head) && head.flags & IN_USE) ||
-	       (get(pid, MATRIX, &head, sizeof(head)) == sizeof(head) && head.size > MATRIX_HEAD) ||
-	       (get(pid, GUARDED_STACK, guarded, sizeof(guarded)) && guarded[0] & 1);
+	return (get_regset(pid, MORE_VECTORS, &head, sizeof(head)) == sizeof(head) && head.flags & IN_USE) ||
+	       (get_regset(pid, STREAMING, &head, sizeof(head)) == sizeof(head) && head.flags & IN_USE) ||
+	       (get_regset(pid, MATRIX, &head, sizeof(head)) == sizeof(head) && head.size > MATRIX_HEAD) ||
+	       (get_regset(pid, GUARDED_STACK, guarded, sizeof(guarded)) && guarded[0] & 1);
 }
 
 static bool fill_frame(pid_t pid, const struct user_regs_struct *r, struct frame *f)
@@ -221,7 +221,7 @@ static bool fill_frame(pid_t pid, const struct user_regs_struct *r, struct frame
 	struct vectors v = { .magic = VECTORS, .size = sizeof(v) };
 	mcontext_t *m = &f->context.uc_mcontext;
 
-	if (get(pid, NT_PRFPREG, &is, sizeof(is)) != sizeof(is) ||
+	if (get_regset(pid, NT_PRFPREG, &is, sizeof(is)) != sizeof(is) ||
 	    syscall(SYS_ptrace, GET_SIGMASK, pid, SIGMASK, &f->context.uc_sigmask) != 0)
 		return false;
 	v.fpsr = is.fpsr;
@@ -267,8 +267,8 @@ static bool go_to(pid_t pid, struct user_regs_struct *r, uintptr_t entry, uintpt
 	r->sp = stack;
 	r->pc = entry;
 	r->pstate &= ~(uint64_t)BRANCHED;
-	return (!in_call || set(pid, NT_ARM_SYSTEM_CALL, &other, sizeof(other))) &&
-	       set(pid, NT_PRSTATUS, r, sizeof(*r));
+	return (!in_call || set_regset(pid, NT_ARM_SYSTEM_CALL, &other, sizeof(other))) &&
+	       set_regset(pid, NT_PRSTATUS, r, sizeof(*r));
 }
 
 enum mw_trace_result mw_machine_lead(const struct mw_there *t, uintptr_t entry, size_t stack,

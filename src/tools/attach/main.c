@@ -29,7 +29,7 @@ struct plan {
 	unsigned stops;
 };
 
-static bool refuse(char *err, const char *line)
+static bool refuse_visit(char *err, const char *line)
 {
 	snprintf(err, MW_THERE_ERROR, "%s", line);
 	return false;
@@ -68,33 +68,34 @@ static bool find_functions(struct plan *p, char *err)
 	};
 
 	if (!t->n_objects)
-		return refuse(err, "the program is not 64-bit: it can't be tracked");
+		return refuse_visit(err, "the program is not 64-bit: it can't be tracked");
 	if (!ruby)
-		return refuse(err, "Ruby does not run in this process: start it with mwrap");
+		return refuse_visit(err, "Ruby does not run in this process: start it with mwrap");
 	if (!libc)
-		return refuse(err, "the program does not use glibc: it can't be tracked");
+		return refuse_visit(err, "the program does not use glibc: it can't be tracked");
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		uintptr_t found = mw_there_symbol(t, wanted[i].in, wanted[i].name);
 
 		if (!found && !wanted[i].may_lack)
-			return refuse(err, wanted[i].in == libc ?
-						   "the process's glibc is too old: mwrap needs 2.35" :
-						   "this build of Ruby is unknown: start it with mwrap");
+			return refuse_visit(err,
+					    wanted[i].in == libc ?
+						    "the process's glibc is too old: mwrap needs 2.35" :
+						    "this build of Ruby is unknown: start it with mwrap");
 		memcpy(wanted[i].to, &found, sizeof(found));
 	}
 	memcpy(&p->visit.register_one, &one, sizeof(one));
 	complex = mw_there_symbol(t, ruby, "rb_cComplex");
 	if (!complex || !mw_there_read(t, complex, &up, sizeof(up)) || !up)
-		return refuse(err, "Ruby is still starting there: try again");
+		return refuse_visit(err, "Ruby is still starting there: try again");
 	vm = mw_there_symbol(t, ruby, "ruby_current_vm_ptr");
 	if (!vm)
 		vm = mw_machine_vm(t, ruby);
 	if (!vm)
-		return refuse(err,
-			      "Ruby is shutting down there, or its build is unknown: start it with mwrap");
+		return refuse_visit(
+			err, "Ruby is shutting down there, or its build is unknown: start it with mwrap");
 	memcpy(&p->visit.vm, &vm, sizeof(vm));
 	if (!mw_machine_context(t, ruby, &p->visit))
-		return refuse(err, "this build of Ruby is unknown: start it with mwrap");
+		return refuse_visit(err, "this build of Ruby is unknown: start it with mwrap");
 	p->visit.ruby = ruby->code;
 	p->visit.ruby_end = ruby->code_end;
 	return true;
@@ -190,18 +191,18 @@ static bool find_room(struct plan *p, char *err)
 			p->data = at;
 	}
 	return (p->code && p->data) ||
-	       refuse(err, "its libraries have no unused bytes to write to: start it with mwrap");
+	       refuse_visit(err, "its libraries have no unused bytes to write to: start it with mwrap");
 }
 
 /* --- what is written there --------------------------------------------------------------- */
 
-static bool fill(struct plan *p, const char *library, char *err)
+static bool fill_visit(struct plan *p, const char *library, char *err)
 {
 	struct mw_visit *v = &p->visit;
 	uintptr_t job = p->code + (uintptr_t)(mw_visit_job - __start_mw_visit);
 
 	if (strlen(library) >= sizeof(v->path))
-		return refuse(err, "libmwrap.so: its path is too long: install mwrap elsewhere");
+		return refuse_visit(err, "libmwrap.so: its path is too long: install mwrap elsewhere");
 	strcpy(v->path, library);
 	strcpy(v->symbol, "mwrap_api");
 	memcpy(&v->job, &job, sizeof(job));
@@ -213,7 +214,7 @@ static bool fill(struct plan *p, const char *library, char *err)
 }
 
 /* Nothing there runs or reads any of it yet, or what it reads stays as it is. */
-static bool write_all(struct plan *p, char *err)
+static bool write_visit(struct plan *p, char *err)
 {
 	char code[PAGE];
 
@@ -221,12 +222,12 @@ static bool write_all(struct plan *p, char *err)
 	memcpy(code, &p->data, sizeof(p->data));
 	return (mw_there_write(&p->there, p->data, &p->visit, sizeof(p->visit)) &&
 		mw_there_write(&p->there, p->code, code, code_size())) ||
-	       refuse(err,
-		      "its memory can't be written: see the kernel's lockdown and proc_mem.force_override");
+	       refuse_visit(err,
+			    "its memory can't be written: see the kernel's lockdown and proc_mem.force_override");
 }
 
 /* Exec may have come between. */
-static bool is_there(const struct plan *p)
+static bool is_code_there(const struct plan *p)
 {
 	char is[PAGE];
 
@@ -255,8 +256,8 @@ static bool visit_once(struct plan *p, char *err)
 {
 	struct mw_trace_time time = { 0 };
 
-	if (!is_there(p))
-		return refuse(err, "it ran another program meanwhile: try again");
+	if (!is_code_there(p))
+		return refuse_visit(err, "it ran another program meanwhile: try again");
 	switch (mw_trace_visit(&p->there, p->entry, p->visit.save_bytes, &time, err)) {
 	case MW_TRACE_REFUSED:
 		return false;
@@ -284,13 +285,13 @@ static bool explain(const struct plan *p, uint32_t state, char *err)
 
 	switch (state) {
 	case MW_VISIT_ENDS:
-		return refuse(err, "the process is ending: name another one");
+		return refuse_visit(err, "the process is ending: name another one");
 	case MW_VISIT_NO_RUBY:
-		return refuse(err, "Ruby does not run in its main thread: start it with mwrap");
+		return refuse_visit(err, "Ruby does not run in its main thread: start it with mwrap");
 	case MW_VISIT_FULL:
-		return refuse(err, "Ruby's queue of jobs is full there: try again");
+		return refuse_visit(err, "Ruby's queue of jobs is full there: try again");
 	case MW_VISIT_VERSION:
-		return refuse(err, "its tracker is of another version: restart the process");
+		return refuse_visit(err, "its tracker is of another version: restart the process");
 	default:
 		(void)mw_there_read(&p->there, p->data + offsetof(struct mw_visit, error), why,
 				    sizeof(why));
@@ -300,12 +301,12 @@ static bool explain(const struct plan *p, uint32_t state, char *err)
 	}
 }
 
-static bool wake(const struct plan *p, char *err)
+static bool set_wake(const struct plan *p, char *err)
 {
 	const uint32_t yes = 1;
 
 	return mw_there_write(&p->there, p->data + offsetof(struct mw_visit, wake), &yes, sizeof(yes)) ||
-	       refuse(err, "its memory can't be written any more: see whether it has ended");
+	       refuse_visit(err, "its memory can't be written any more: see whether it has ended");
 }
 
 /* Until the job runs. A thread that went to sleep before it saw the job is woken again. */
@@ -322,12 +323,12 @@ static bool wait_for_job(struct plan *p, uint64_t ms, char *err)
 			return explain(p, state, err);
 		if (now_ms() >= end) {
 			withdraw(p);
-			return refuse(
+			return refuse_visit(
 				err,
 				"Ruby reached no safe point, so the request was withdrawn: see what its main thread waits for");
 		}
 		if (state < MW_VISIT_RUNS && now_ms() >= again) {
-			if (!wake(p, err) || !visit_once(p, err)) {
+			if (!set_wake(p, err) || !visit_once(p, err)) {
 				withdraw(p);
 				return false;
 			}
@@ -340,8 +341,8 @@ static bool wait_for_job(struct plan *p, uint64_t ms, char *err)
 static bool visit(struct plan *p, char **argv, char *err)
 {
 	return mw_there_open(&p->there, (pid_t)atol(argv[1]), err) && find_functions(p, err) &&
-	       find_room(p, err) && fill(p, argv[2], err) && write_all(p, err) && visit_once(p, err) &&
-	       wait_for_job(p, strtoull(argv[3], NULL, 10), err);
+	       find_room(p, err) && fill_visit(p, argv[2], err) && write_visit(p, err) &&
+	       visit_once(p, err) && wait_for_job(p, strtoull(argv[3], NULL, 10), err);
 }
 
 int main(int argc, char **argv)
