@@ -142,7 +142,7 @@ static int become(const struct said *a)
 }
 
 /* Asks Ruby what to become. *forked: it was asked, and the exit status is returned. */
-static int ask(char *script, char **argv, bool *forked)
+static int ask_what_to_become(char *script, char **argv, bool *forked)
 {
 	struct said a = { 0 };
 	struct question q = { getpid(), script, argv };
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 	if (!strcmp(called, "mwrap") && plain_answer(script, argv, &plain))
 		return become(&plain);
 	if (!strcmp(called, "mwrap") || (argc > 1 && !strcmp(argv[1], "record"))) {
-		status = ask(script, argv, &forked);
+		status = ask_what_to_become(script, argv, &forked);
 		if (forked)
 			return status;
 		/* there may be no child; if this fails, Ruby finds out slowly */

@@ -124,7 +124,7 @@ static bool plain_objects(const struct objects *o, bool server)
 	return plain_ruby() && plain_loadable(paths);
 }
 
-static void field(FILE *to, const char *name, const char *value)
+static void put_answer_field(FILE *to, const char *name, const char *value)
 {
 	fprintf(to, value ? "%s=%s" : "%s", name, value);
 	fputc(0, to);
@@ -173,12 +173,12 @@ static bool write_answer(FILE *to, const char *path, const char *tracker, const 
 	if (!preload_others(to))
 		return false;
 	fputc(0, to);
-	field(to, "MWRAP", w->text);
+	put_answer_field(to, "MWRAP", w->text);
 	if (!name_process(to, w->named))
 		return false;
 	fputc(0, to);
 	for (; *words; words++)
-		field(to, *words, NULL);
+		put_answer_field(to, *words, NULL);
 	return true;
 }
 
