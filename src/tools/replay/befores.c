@@ -37,7 +37,7 @@ struct firsts {
 	uint64_t first;
 };
 
-static bool note(struct firsts *f, uint64_t ref, uint64_t ticks, bool born, uint32_t stream)
+static bool note_first(struct firsts *f, uint64_t ref, uint64_t ticks, bool born, uint32_t stream)
 {
 	uint32_t *is = mw_refs_at(&f->refs, ref), *seen = mw_refs_at(&f->seen, ref);
 	uint64_t since = ticks > f->first ? ticks - f->first : 0;
@@ -58,9 +58,9 @@ static bool note_event(struct firsts *f, const struct mw_trace_event *e, uint32_
 {
 	if (!mw_op_has_ref(e->op) || e->op == MW_OP_LIVE)
 		return true;
-	if (e->op == MW_OP_REALLOC && !note(f, e->extra, e->ticks, false, stream))
+	if (e->op == MW_OP_REALLOC && !note_first(f, e->extra, e->ticks, false, stream))
 		return false;
-	return note(f, e->ref, e->ticks, mw_op_is_birth(e->op), stream);
+	return note_first(f, e->ref, e->ticks, mw_op_is_birth(e->op), stream);
 }
 
 static bool read_meanwhile(struct firsts *f, const struct mw_index *x, uint64_t until)

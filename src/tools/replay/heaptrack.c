@@ -52,7 +52,7 @@ static struct kind *cell_of(const struct output *o, uint64_t size, uint32_t loca
 	return &o->kinds[i];
 }
 
-static bool grow(struct output *o)
+static bool grow_kinds(struct output *o)
 {
 	struct output more = { .mask = o->kinds ? o->mask * 2 + 1 : PAGE - 1 };
 
@@ -97,11 +97,11 @@ static void write_location(struct output *o, const char *text, size_t n)
 }
 
 /* The number of a kind, from 0 on, that was written. */
-static uint32_t kind_of(struct output *o, uint64_t size, uint32_t location)
+static uint32_t number_of_kind(struct output *o, uint64_t size, uint32_t location)
 {
 	struct kind *k;
 
-	if (!grow(o)) {
+	if (!grow_kinds(o)) {
 		o->failed = true;
 		return 0;
 	}
@@ -120,16 +120,16 @@ static uint32_t kind_of(struct output *o, uint64_t size, uint32_t location)
 	return k->number - 1;
 }
 
-static void begin(struct output *o, uint32_t birth, uint64_t size, uint32_t location)
+static void write_birth(struct output *o, uint32_t birth, uint64_t size, uint32_t location)
 {
-	uint32_t kind = kind_of(o, size, location);
+	uint32_t kind = number_of_kind(o, size, location);
 
 	if (!mw_lives_add(&o->lives, birth, kind))
 		o->failed = true;
 	printf("+ %x\n", kind);
 }
 
-static void end(struct output *o, uint32_t birth)
+static void write_death(struct output *o, uint32_t birth)
 {
 	uint32_t kind;
 
@@ -162,11 +162,11 @@ static void write_event(struct output *o, const struct mw_packed_event *e)
 	write_samples(o, e->is.ticks);
 	write_time(o, e->is.ticks);
 	if (e->from)
-		end(o, (uint32_t)e->from);
+		write_death(o, (uint32_t)e->from);
 	if (mw_op_is_birth(e->is.op))
-		begin(o, (uint32_t)e->is.ref, e->is.size, e->is.location);
+		write_birth(o, (uint32_t)e->is.ref, e->is.size, e->is.location);
 	else if (e->is.op == MW_OP_FREE || e->is.op == MW_OP_FREE_LARGE)
-		end(o, (uint32_t)e->is.ref);
+		write_death(o, (uint32_t)e->is.ref);
 }
 
 /* Writes the text of a JSON string on one line. p: what is between its quotes, n bytes. */

@@ -15,7 +15,7 @@ enum { MAGIC = sizeof(MW_TRACE_MAGIC) - 1 };
 /* At most this number of bytes is checked without a find: a file of nothing but beginnings of frames comes to an end. */
 #define VAIN_MOST (UINT64_C(1) << 28)
 
-static bool fail(char *err, const char *problem)
+static bool fail_index(char *err, const char *problem)
 {
 	snprintf(err, MW_REPLAY_ERROR, "%s", problem);
 	return false;
@@ -28,21 +28,21 @@ static bool map_file(struct mw_index *x, const char *path, char *err)
 	void *p = MAP_FAILED;
 
 	if (fd < 0)
-		return fail(err, strerror(errno));
+		return fail_index(err, strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return fail(err, "not a file");
+		return fail_index(err, "not a file");
 	}
 	x->bytes = (uint64_t)st.st_size;
 	if (x->bytes > MAGIC)
 		p = mmap(NULL, x->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	if (x->bytes > MAGIC && p == MAP_FAILED)
-		return fail(err, strerror(errno));
+		return fail_index(err, strerror(errno));
 	if (p == MAP_FAILED || memcmp(p, MW_TRACE_MAGIC, MAGIC) != 0) {
 		if (p != MAP_FAILED)
 			munmap(p, x->bytes);
-		return fail(err, "not a recording");
+		return fail_index(err, "not a recording");
 	}
 	x->map = p;
 	return true;
@@ -61,7 +61,7 @@ static uint64_t candidate(const struct mw_index *x, uint64_t at)
 	return p ? (uint64_t)(p - x->map) : x->bytes;
 }
 
-static bool note(struct mw_index *x, uint64_t offset, const struct mw_trace_frame *f)
+static bool note_frame(struct mw_index *x, uint64_t offset, const struct mw_trace_frame *f)
 {
 	struct mw_at *frames;
 
@@ -81,7 +81,7 @@ static bool note(struct mw_index *x, uint64_t offset, const struct mw_trace_fram
 	return true;
 }
 
-static bool walk(struct mw_index *x, char *err)
+static bool walk_frames(struct mw_index *x, char *err)
 {
 	uint64_t at = MAGIC, whole_until = MAGIC, vain = 0;
 
@@ -93,13 +93,14 @@ static bool walk(struct mw_index *x, char *err)
 		switch (mw_frame_read(&x->codec, x->map + at, x->bytes - at, &f, &contents, NULL, &whole)) {
 		case MW_FRAME_OK:
 			x->broken += at - whole_until;
-			if (!note(x, at, &f))
-				return fail(err, strerror(ENOMEM));
+			if (!note_frame(x, at, &f))
+				return fail_index(err, strerror(ENOMEM));
 			at = whole_until = at + whole;
 			continue;
 		case MW_FRAME_NO_ZSTD:
-			return fail(err,
-				    "it is compressed, and there is no libzstd.so.1: install zstd's library (Debian: libzstd1)");
+			return fail_index(
+				err,
+				"it is compressed, and there is no libzstd.so.1: install zstd's library (Debian: libzstd1)");
 		case MW_FRAME_BROKEN:
 			vain += f.magic == MW_FRAME_MAGIC && f.stored <= MW_FRAME_PACKED_MOST ? f.stored : 0;
 			break;
@@ -109,7 +110,7 @@ static bool walk(struct mw_index *x, char *err)
 		at = vain > VAIN_MOST ? x->bytes : candidate(x, at + 1);
 	}
 	x->cut = x->bytes - whole_until;
-	return x->frames.n || fail(err, "no whole frame in it");
+	return x->frames.n || fail_index(err, "no whole frame in it");
 }
 
 /* --- what is kept ---------------------------------------------------------------------- */
@@ -133,7 +134,7 @@ static bool keep_samples(struct mw_index *x, const uint8_t *contents, size_t byt
 }
 
 /* A text that is JSON, with a NUL behind it. */
-static bool keep_text(struct mw_text *text, const uint8_t *contents, size_t bytes)
+static bool keep_json(struct mw_text *text, const uint8_t *contents, size_t bytes)
 {
 	text->s = mw_mem(bytes + 1);
 	if (!text->s)
@@ -147,7 +148,7 @@ static bool keep_text(struct mw_text *text, const uint8_t *contents, size_t byte
 	return true;
 }
 
-static bool keep(struct mw_index *x, uint8_t *room)
+static bool keep_contents(struct mw_index *x, uint8_t *room)
 {
 	const struct mw_at *a = x->frames.p, *end = a + x->frames.n;
 
@@ -163,13 +164,13 @@ static bool keep(struct mw_index *x, uint8_t *room)
 		if (a->type == MW_FRAME_SAMPLES)
 			good = keep_samples(x, p, a->raw);
 		else if (a->type == MW_FRAME_META && !x->meta.s)
-			good = keep_text(&x->meta, p, a->raw);
+			good = keep_json(&x->meta, p, a->raw);
 		else if (a->type == MW_FRAME_END && !x->end.s)
-			good = keep_text(&x->end, p, a->raw);
+			good = keep_json(&x->end, p, a->raw);
 		if (!good)
 			return false;
 	}
-	if ((!x->meta.s && !keep_text(&x->meta, room, 0)) || (!x->end.s && !keep_text(&x->end, room, 0)))
+	if ((!x->meta.s && !keep_json(&x->meta, room, 0)) || (!x->end.s && !keep_json(&x->end, room, 0)))
 		return false;
 	return true;
 }
@@ -186,9 +187,10 @@ bool mw_index_open(struct mw_index *x, const char *path, char *err)
 	x->codec_memory = x->codec_bytes ? mw_mem(x->codec_bytes) : NULL;
 	mw_codec_open(&x->codec, 0, false, true, x->codec_memory, x->codec_memory ? x->codec_bytes : 0);
 	room = mw_mem(MW_FRAME_MOST);
-	good = room && walk(x, err) && (keep(x, room) || fail(err, strerror(ENOMEM)));
+	good = room && walk_frames(x, err) &&
+	       (keep_contents(x, room) || fail_index(err, strerror(ENOMEM)));
 	if (!room)
-		fail(err, strerror(ENOMEM));
+		fail_index(err, strerror(ENOMEM));
 	mw_mem_free(room, MW_FRAME_MOST);
 	if (!good)
 		mw_index_close(x);

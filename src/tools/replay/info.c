@@ -38,7 +38,7 @@ static void times(struct sums *s, const struct mw_index *x, const struct mw_at *
 	}
 }
 
-static void add(struct sums *s, const struct mw_index *x, uint8_t *room)
+static void sum_frames(struct sums *s, const struct mw_index *x, uint8_t *room)
 {
 	size_t n;
 	const struct mw_at *frames = mw_index_frames(x, &n);
@@ -60,7 +60,7 @@ static void add(struct sums *s, const struct mw_index *x, uint8_t *room)
 	}
 }
 
-static void number(const char *key, uint64_t v)
+static void print_number(const char *key, uint64_t v)
 {
 	printf(",\"%s\":%" PRIu64, key, v);
 }
@@ -83,20 +83,20 @@ int mw_info(const char *in)
 	s.packed = mw_json_get(x.meta.s, "packed", &n) != NULL;
 	if (!mw_json_get_u64(x.meta.s, "ticks_per_second", &per) || !per)
 		per = USUAL_TICKS;
-	add(&s, &x, room);
+	sum_frames(&s, &x, room);
 	printf("{\"meta\":%s,\"end\":%s", *x.meta.s ? x.meta.s : "null", *x.end.s ? x.end.s : "null");
 	printf(",\"packed\":%s,\"cut\":%s", s.packed ? "true" : "false", x.cut ? "true" : "false");
-	number("bytes", x.bytes);
-	number("bytes_cut", x.cut);
-	number("bytes_broken", x.broken);
-	number("bytes_expanded", s.raw);
-	number("frames", s.frames);
-	number("streams", s.streams);
-	number("samples", x.samples.n);
-	number("events", s.events);
-	number("lost", s.lost);
-	number("first", s.first);
-	number("last", s.last);
+	print_number("bytes", x.bytes);
+	print_number("bytes_cut", x.cut);
+	print_number("bytes_broken", x.broken);
+	print_number("bytes_expanded", s.raw);
+	print_number("frames", s.frames);
+	print_number("streams", s.streams);
+	print_number("samples", x.samples.n);
+	print_number("events", s.events);
+	print_number("lost", s.lost);
+	print_number("first", s.first);
+	print_number("last", s.last);
 	printf(",\"seconds\":%.6f", s.any ? (double)(s.last - s.first) / (double)per : 0);
 	printf(",\"bytes_an_event\":%.3f}\n", s.events ? (double)x.bytes / (double)s.events : 0);
 	mw_index_close(&x);

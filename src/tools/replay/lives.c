@@ -27,7 +27,7 @@ static size_t cell_of(const struct mw_lives *l, uint32_t birth)
 }
 
 /* At most half of the cells are taken. */
-static bool grow(struct mw_lives *l)
+static bool grow_lives(struct mw_lives *l)
 {
 	struct mw_lives more = { .mask = l->cells ? l->mask * 2 + 1 : FIRST - 1, .n = l->n };
 
@@ -46,7 +46,7 @@ static bool grow(struct mw_lives *l)
 
 bool mw_lives_add(struct mw_lives *l, uint32_t birth, uint32_t value)
 {
-	if (!grow(l))
+	if (!grow_lives(l))
 		return false;
 	l->cells[cell_of(l, birth)] = (struct mw_life){ birth, value };
 	l->n++;

@@ -69,7 +69,7 @@ static void sift_down(struct mw_merge *m, struct mw_stream *s)
 	set_place(m, at, s);
 }
 
-static void drop(struct mw_merge *m, struct mw_stream *s)
+static void drop_stream(struct mw_merge *m, struct mw_stream *s)
 {
 	struct mw_stream *last = m->heap[--m->heap_n];
 	size_t at = s->place;
@@ -82,12 +82,12 @@ static void drop(struct mw_merge *m, struct mw_stream *s)
 }
 
 /* The stream's next event is its first again: that of its ticks, or it has ended. */
-static void step(struct mw_merge *m, struct mw_stream *s)
+static void step_stream(struct mw_merge *m, struct mw_stream *s)
 {
 	mw_stream_step(&m->streams, s);
 	m->current = s;
 	if (s->ended) {
-		drop(m, s);
+		drop_stream(m, s);
 		return;
 	}
 	s->key = s->next.ticks;
@@ -97,7 +97,7 @@ static void step(struct mw_merge *m, struct mw_stream *s)
 
 /* --- waiting --------------------------------------------------------------------------- */
 
-static void wait_for(struct mw_merge *m, struct mw_stream *s, uint64_t ref)
+static void wait_for_ref(struct mw_merge *m, struct mw_stream *s, uint64_t ref)
 {
 	s->waits = true;
 	s->waits_for = ref;
@@ -107,7 +107,7 @@ static void wait_for(struct mw_merge *m, struct mw_stream *s, uint64_t ref)
 }
 
 /* The ref was born, or ended: those that wait for it go on. */
-static void wake(struct mw_merge *m, uint64_t ref)
+static void wake_waiting(struct mw_merge *m, uint64_t ref)
 {
 	struct mw_stream *s = m->streams.streams.p;
 
@@ -147,8 +147,8 @@ static uint64_t needs(struct mw_merge *m, const struct mw_trace_event *e, bool *
 
 /* --- events ---------------------------------------------------------------------------- */
 
-static void tell(struct mw_merge *m, struct mw_packed_event *out, const struct mw_trace_event *e,
-		 uint32_t thread)
+static void tell_event(struct mw_merge *m, struct mw_packed_event *out, const struct mw_trace_event *e,
+		       uint32_t thread)
 {
 	struct mw_merge_sums *s = &m->sums;
 
@@ -173,18 +173,18 @@ static void bear(struct mw_merge *m, struct mw_packed_event *out)
 	if (out->is.op == MW_OP_OWN)
 		return;
 	*mw_refs_at(&m->refs, ref) = (uint32_t)out->is.ref;
-	wake(m, ref);
+	wake_waiting(m, ref);
 }
 
 /* Ends a life. Returns its birth. */
-static uint64_t end(struct mw_merge *m, uint64_t ref)
+static uint64_t end_life(struct mw_merge *m, uint64_t ref)
 {
 	uint32_t *is = mw_refs_at(&m->refs, ref);
 	uint64_t birth = *is;
 
 	*is = 0;
 	m->sums.live--;
-	wake(m, ref);
+	wake_waiting(m, ref);
 	return birth;
 }
 
@@ -195,8 +195,8 @@ static void end_lost(struct mw_merge *m, struct mw_packed_event *out, const stru
 	struct mw_trace_event e = { .op = MW_OP_FREE, .ticks = why->ticks };
 
 	m->sums.ended++;
-	tell(m, out, &e, thread);
-	out->is.ref = end(m, why->ref);
+	tell_event(m, out, &e, thread);
+	out->is.ref = end_life(m, why->ref);
 }
 
 /* The number of the thread whose call the stream's next event is. A thread's calls may be in several streams. */
@@ -233,7 +233,7 @@ static void end_thread(struct mw_merge *m, const struct mw_stream *s)
 }
 
 /* The event of a stream that needs nobody, or waited long enough. False: it's left out, and the stream goes on. */
-static bool take(struct mw_merge *m, struct mw_stream *s, struct mw_packed_event *out, uint64_t lacks)
+static bool take_next(struct mw_merge *m, struct mw_stream *s, struct mw_packed_event *out, uint64_t lacks)
 {
 	struct mw_trace_event e = s->next;
 	bool born = mw_op_is_birth(e.op);
@@ -246,7 +246,7 @@ static bool take(struct mw_merge *m, struct mw_stream *s, struct mw_packed_event
 	if (lacks != NO_REF) {
 		m->sums.unknown++;
 		if (!born) {
-			step(m, s);
+			step_stream(m, s);
 			return false;
 		}
 		/* a block that was lost is moved */
@@ -255,18 +255,18 @@ static bool take(struct mw_merge *m, struct mw_stream *s, struct mw_packed_event
 	}
 	if (mw_op_has_size(e.op) && e.op != MW_OP_OWN)
 		e.location = mw_names_number(m->names, e.location, s->frame->offset);
-	tell(m, out, &e, thread_of(m, s));
+	tell_event(m, out, &e, thread_of(m, s));
 	if (e.op == MW_OP_REALLOC)
-		out->from = out->is.extra = end(m, e.extra);
+		out->from = out->is.extra = end_life(m, e.extra);
 	if (born)
 		bear(m, out);
 	else if (e.op == MW_OP_RESIDENT)
 		out->is.ref = *mw_refs_at(&m->refs, e.ref);
 	else if (mw_op_has_ref(e.op))
-		out->is.ref = end(m, e.ref);
+		out->is.ref = end_life(m, e.ref);
 	else if (e.op == MW_OP_THREAD_END)
 		end_thread(m, s);
-	step(m, s);
+	step_stream(m, s);
 	return true;
 }
 
@@ -291,7 +291,7 @@ static bool take_before(struct mw_merge *m, struct mw_packed_event *out, char *e
 		end_lost(m, out, &e, 0);
 		return true;
 	}
-	tell(m, out, &e, 0);
+	tell_event(m, out, &e, 0);
 	bear(m, out);
 	m->before++;
 	return true;
@@ -299,7 +299,7 @@ static bool take_before(struct mw_merge *m, struct mw_packed_event *out, char *e
 
 /* --- all of it ------------------------------------------------------------------------- */
 
-static bool begin(struct mw_merge *m)
+static bool begin_merge(struct mw_merge *m)
 {
 	struct mw_stream *s = m->streams.streams.p;
 	size_t n = m->streams.streams.n;
@@ -346,7 +346,7 @@ struct mw_merge *mw_merge_open(const struct mw_index *x, struct mw_names *names,
 	if (clock && !strncmp(clock, "\"fine\"", n))
 		m->wait = m->sums.ticks_per_second / 1000000 * MW_MERGE_WAIT_US;
 	mw_json_get_u64(x->meta.s, "pid", &m->pid);
-	if (begin(m))
+	if (begin_merge(m))
 		return m;
 	snprintf(err, MW_REPLAY_ERROR, "%s", strerror(ENOMEM));
 	mw_merge_close(m);
@@ -382,7 +382,7 @@ bool mw_merge_next(struct mw_merge *m, struct mw_packed_event *out, char *err)
 		if (no_memory)
 			break;
 		if (lacks != NO_REF && !waited) {
-			wait_for(m, s, lacks);
+			wait_for_ref(m, s, lacks);
 			continue;
 		}
 		/* its time is over, or nobody else is left */
@@ -391,7 +391,7 @@ bool mw_merge_next(struct mw_merge *m, struct mw_packed_event *out, char *err)
 		m->waiting -= waited;
 		s->waits = false;
 		s->key = s->next.ticks;
-		if (take(m, s, out, lacks))
+		if (take_next(m, s, out, lacks))
 			return true;
 		no_memory = m->streams.no_memory;
 	}

@@ -21,14 +21,14 @@ struct mw_names {
 	uint32_t first[IDS], last[IDS];
 };
 
-static struct name *get(const struct mw_names *t, uint32_t place)
+static struct name *name_at(const struct mw_names *t, uint32_t place)
 {
 	return (struct name *)t->names.p + place - 1;
 }
 
-static bool add(struct mw_names *t, uint32_t id, uint64_t offset, const void *text, size_t len)
+static bool keep_name(struct mw_names *t, uint32_t id, uint64_t offset, const void *text, size_t len)
 {
-	struct name *before = t->last[id] ? get(t, t->last[id]) : NULL;
+	struct name *before = t->last[id] ? name_at(t, t->last[id]) : NULL;
 	size_t from = t->texts.n;
 
 	/* it was only written again */
@@ -47,7 +47,7 @@ static bool add(struct mw_names *t, uint32_t id, uint64_t offset, const void *te
 	((struct name *)t->names.p)[t->names.n++] =
 		(struct name){ .offset = offset, .text = from, .len = (uint32_t)len };
 	if (t->last[id])
-		get(t, t->last[id])->next = (uint32_t)t->names.n;
+		name_at(t, t->last[id])->next = (uint32_t)t->names.n;
 	else
 		t->first[id] = (uint32_t)t->names.n;
 	t->last[id] = (uint32_t)t->names.n;
@@ -66,7 +66,7 @@ static bool read_frame(struct mw_names *t, const struct mw_index *x, const struc
 		p += 8;
 		if (len > (size_t)(end - p))
 			break;
-		if (id < IDS && !add(t, id, a->offset, p, len))
+		if (id < IDS && !keep_name(t, id, a->offset, p, len))
 			return false;
 		p += len;
 	}
@@ -108,13 +108,14 @@ uint32_t mw_names_number(struct mw_names *t, uint32_t id, uint64_t offset)
 
 	if (!place) {
 		if (!id || id >= IDS ||
-		    !add(t, id, offset, none, (size_t)snprintf(none, sizeof(none), "(location %u)", id)))
+		    !keep_name(t, id, offset, none,
+			       (size_t)snprintf(none, sizeof(none), "(location %u)", id)))
 			return 0;
 		place = t->first[id];
 	}
-	while (get(t, place)->next && get(t, get(t, place)->next)->offset < offset)
-		place = get(t, place)->next;
-	name = get(t, place);
+	while (name_at(t, place)->next && name_at(t, name_at(t, place)->next)->offset < offset)
+		place = name_at(t, place)->next;
+	name = name_at(t, place);
 	if (!name->number) {
 		if (!mw_array_more(&t->used, sizeof(uint32_t)))
 			return 0;
@@ -131,7 +132,7 @@ const char *mw_names_get(const struct mw_names *t, uint32_t number, size_t *len)
 	*len = 0;
 	if (!number || number > t->used.n)
 		return "";
-	name = get(t, ((const uint32_t *)t->used.p)[number - 1]);
+	name = name_at(t, ((const uint32_t *)t->used.p)[number - 1]);
 	*len = name->len;
 	return (const char *)t->texts.p + name->text;
 }

@@ -48,7 +48,7 @@ static void begin_columns(struct pack *p, uint64_t ticks)
 	mw_columns_begin(&p->columns, true, ticks);
 }
 
-static void add(struct pack *p, const struct mw_packed_event *e)
+static void add_event(struct pack *p, const struct mw_packed_event *e)
 {
 	struct mw_trace_event thread = { .op = MW_OP_THREAD, .ticks = e->is.ticks, .extra = e->thread };
 
@@ -204,7 +204,7 @@ static void write_end(struct pack *p)
 /* --- all of it ------------------------------------------------------------------------- */
 
 /* False, with err: the recording is at fault, or memory ran out. A failed write is left in p->out. */
-static bool write_all(struct pack *p, char *err)
+static bool write_recording(struct pack *p, char *err)
 {
 	struct mw_packed_event e;
 	const struct mw_at *frames;
@@ -222,7 +222,7 @@ static bool write_all(struct pack *p, char *err)
 			snprintf(err, MW_REPLAY_ERROR, "%s", strerror(ENOMEM));
 			break;
 		}
-		add(p, &e);
+		add_event(p, &e);
 		tell_progress(p);
 	}
 	if (*err)
@@ -246,7 +246,7 @@ static int pack(struct pack *p, const char *in, const char *out)
 	wrong = mw_writer_open(&p->out, out, p->quick ? LEVEL_QUICK : LEVEL);
 	if (wrong)
 		return mw_complain(out, wrong);
-	if (!write_all(p, err))
+	if (!write_recording(p, err))
 		status = mw_complain(in, err);
 	wrong = mw_writer_close(&p->out, out, !status);
 	if (wrong)

@@ -94,7 +94,7 @@ static const struct mw_at *next_frame(struct mw_packed *p, size_t *at, unsigned 
 	return NULL;
 }
 
-static bool fail(struct mw_packed *p, char *err, const char *problem)
+static bool fail_packed(struct mw_packed *p, char *err, const char *problem)
 {
 	p->failed = true;
 	snprintf(err, MW_REPLAY_ERROR, "after %llu events: %s", (unsigned long long)p->read, problem);
@@ -109,15 +109,15 @@ static bool open_events(struct mw_packed *p, char *err)
 
 	if (!a) {
 		if (p->read < p->sums.events)
-			return fail(p, err, "the rest is missing");
+			return fail_packed(p, err, "the rest is missing");
 		return false;
 	}
 	/* births are numbered over all frames */
 	if (a->sequence != p->sequence++)
-		return fail(p, err, "a frame is missing");
+		return fail_packed(p, err, "a frame is missing");
 	contents = mw_index_read(&p->index, a, p->room);
 	if (!contents || !mw_columns_open(&p->columns, true, contents, a->raw, a->events, a->ticks))
-		return fail(p, err, "a frame is broken");
+		return fail_packed(p, err, "a frame is broken");
 	return true;
 }
 
@@ -206,20 +206,20 @@ bool mw_packed_next(struct mw_packed *p, struct mw_packed_event *e, char *err)
 			if (!open_events(p, err))
 				return false;
 		if (!mw_columns_next(&p->columns, &e->is))
-			return fail(p, err, "a frame is broken");
+			return fail_packed(p, err, "a frame is broken");
 		if (e->is.op == MW_OP_THREAD) {
 			if (e->is.extra >= p->sums.threads)
-				return fail(p, err, "more threads than its first frame says");
+				return fail_packed(p, err, "more threads than its first frame says");
 			p->thread = (uint32_t)e->is.extra;
 		}
 	} while (e->is.op == MW_OP_THREAD);
 	if (e->is.ticks < p->ticks)
-		return fail(p, err, "time goes back");
+		return fail_packed(p, err, "time goes back");
 	p->ticks = e->is.ticks;
 	e->thread = p->thread;
 	wrong = settle(p, e);
 	if (wrong)
-		return fail(p, err, wrong);
+		return fail_packed(p, err, wrong);
 	p->read++;
 	return true;
 }

@@ -2,7 +2,7 @@
 #include "peak.h"
 
 /* Before the row changes. */
-static void keep(const struct mw_peaks *p, struct mw_peak_row *r)
+static void keep_amounts(const struct mw_peaks *p, struct mw_peak_row *r)
 {
 	if (r->number == p->number)
 		return;
@@ -10,9 +10,9 @@ static void keep(const struct mw_peaks *p, struct mw_peak_row *r)
 	r->number = p->number;
 }
 
-static void take(struct mw_peaks *p, struct mw_peak_row *r, uint64_t bytes, uint64_t blocks)
+static void subtract_blocks(struct mw_peaks *p, struct mw_peak_row *r, uint64_t bytes, uint64_t blocks)
 {
-	keep(p, r);
+	keep_amounts(p, r);
 	r->now.bytes -= bytes;
 	r->now.blocks -= blocks;
 	p->now.bytes -= bytes;
@@ -21,7 +21,7 @@ static void take(struct mw_peaks *p, struct mw_peak_row *r, uint64_t bytes, uint
 
 void mw_peak_begin(struct mw_peaks *p, struct mw_peak_row *r, uint64_t bytes)
 {
-	keep(p, r);
+	keep_amounts(p, r);
 	r->now.bytes += bytes;
 	r->now.blocks++;
 	p->now.bytes += bytes;
@@ -30,12 +30,12 @@ void mw_peak_begin(struct mw_peaks *p, struct mw_peak_row *r, uint64_t bytes)
 
 void mw_peak_end(struct mw_peaks *p, struct mw_peak_row *r, uint64_t bytes)
 {
-	take(p, r, bytes, 1);
+	subtract_blocks(p, r, bytes, 1);
 }
 
 void mw_peak_end_all(struct mw_peaks *p, struct mw_peak_row *r)
 {
-	take(p, r, r->now.bytes, r->now.blocks);
+	subtract_blocks(p, r, r->now.bytes, r->now.blocks);
 }
 
 bool mw_peak_look(struct mw_peaks *p)

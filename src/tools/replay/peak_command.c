@@ -165,7 +165,7 @@ static void write_name(const struct process *p, uint32_t location)
 	putchar('\n');
 }
 
-static void write_all(const struct command *c)
+static void write_peak(const struct command *c)
 {
 	printf("%.6f\t%" PRIu64 "\t%" PRIu64 "\n", c->at, c->peaks.most.bytes, c->peaks.most.blocks);
 	for (size_t i = 0; i < c->n; i++) {
@@ -185,7 +185,7 @@ static void write_all(const struct command *c)
 /* --- the command ------------------------------------------------------------------------------ */
 
 /* A number of a recording's META; 0: none. */
-static double number_of(const struct process *p, const char *key)
+static double meta_number(const struct process *p, const char *key)
 {
 	char text[64] = "";
 	size_t n = 0;
@@ -215,7 +215,7 @@ static bool open_one(struct process *p, char *err)
 		return false;
 	}
 	p->sums = mw_packed_sums(p->source.packed);
-	p->starts = number_of(p, "started");
+	p->starts = meta_number(p, "started");
 	p->ends = ends(p);
 	p->blocks = mw_mem((p->sums->live_most + 1) * sizeof(*p->blocks));
 	if (!p->blocks)
@@ -223,7 +223,7 @@ static bool open_one(struct process *p, char *err)
 	return p->blocks != NULL;
 }
 
-static int run(struct command *c)
+static int run_peak(struct command *c)
 {
 	char err[MW_REPLAY_ERROR] = "";
 	double first = 0;
@@ -239,7 +239,7 @@ static int run(struct command *c)
 	read_all(c);
 	if (c->failed)
 		return mw_complain(c->v[0].path, strerror(ENOMEM));
-	write_all(c);
+	write_peak(c);
 	return mw_finish_output();
 }
 
@@ -252,7 +252,7 @@ int mw_peak(char **paths, size_t n, bool progress)
 		return mw_complain(paths[0], strerror(ENOMEM));
 	for (size_t i = 0; i < n; i++)
 		c.v[i].path = paths[i];
-	status = run(&c);
+	status = run_peak(&c);
 	for (size_t i = 0; i < n; i++) {
 		struct process *p = &c.v[i];
 

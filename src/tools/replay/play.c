@@ -115,7 +115,7 @@ static bool ends(void *ctx)
 	return p->event.is.op == MW_OP_THREAD_END;
 }
 
-static void resume(void *ctx)
+static void resume_clock(void *ctx)
 {
 	struct player *p = ctx;
 
@@ -124,7 +124,7 @@ static void resume(void *ctx)
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-static uint64_t number_of(const char *meta, const char *key, uint64_t otherwise)
+static uint64_t meta_number_or(const char *meta, const char *key, uint64_t otherwise)
 {
 	uint64_t v;
 
@@ -155,10 +155,10 @@ static bool open_all(struct player *p, const char *path, bool as_recorded)
 	p->sums = mw_packed_sums(p->packed);
 	meta = mw_packed_meta(p->packed);
 	p->calls.page = mw_page_size();
-	p->calls.recorded_page = number_of(meta, "page_size", p->calls.page);
+	p->calls.recorded_page = meta_number_or(meta, "page_size", p->calls.page);
 	if (!p->calls.recorded_page)
 		p->calls.recorded_page = p->calls.page;
-	p->calls.tail = as_recorded ? number_of(meta, "tail", 0) : 0;
+	p->calls.tail = as_recorded ? meta_number_or(meta, "tail", 0) : 0;
 	p->calls.fill_most = heap_most(p->packed);
 	p->calls.blocks = mw_mem((p->sums->live_most + 1) * sizeof(*p->calls.blocks));
 	if (!p->calls.blocks)
@@ -173,7 +173,7 @@ static bool open_all(struct player *p, const char *path, bool as_recorded)
 static bool play_all(struct player *p)
 {
 	const struct mw_play_turns turns = {
-		.next = next, .play = play, .ends = ends, .resume = resume, .ctx = p
+		.next = next, .play = play, .ends = ends, .resume = resume_clock, .ctx = p
 	};
 	char name[128];
 	uint32_t threads;

@@ -9,7 +9,7 @@
 #include "play_calls.h"
 
 /* The object's function of that name, if malloc is the object's, too. */
-static bool find(const char *name, const Dl_info *of, void *to)
+static bool find_function(const char *name, const Dl_info *of, void *to)
 {
 	void *f = dlsym(RTLD_DEFAULT, name);
 	Dl_info i;
@@ -43,13 +43,13 @@ void mw_play_allocator(char *to, size_t room, bool *glibc)
 		snprintf(to, room, "glibc %s", mw_glibc_version());
 		if (glibc)
 			*glibc = true;
-	} else if (find("mallctl", &i, &mallctl) && mallctl("version", &text, &n, NULL, 0) == 0) {
+	} else if (find_function("mallctl", &i, &mallctl) && mallctl("version", &text, &n, NULL, 0) == 0) {
 		snprintf(to, room, "jemalloc %.*s", (int)strcspn(text, "-"), text);
-	} else if (find("mi_version", &i, &mi_version)) {
+	} else if (find_function("mi_version", &i, &mi_version)) {
 		int v = mi_version();
 
 		snprintf(to, room, "mimalloc %d.%d.%d", v / 100, v / 10 % 10, v % 10);
-	} else if (find("tc_version", &i, &tc_version)) {
+	} else if (find_function("tc_version", &i, &tc_version)) {
 		tc_version(&major, &minor, &text);
 		snprintf(to, room, "gperftools %d.%d", major, minor);
 	} else {

@@ -13,7 +13,7 @@ static void write_at(char *p, uint64_t at)
 }
 
 /* From `from` to its end: each cache line of a small block, each page of others. */
-static void fill(const struct mw_play_calls *c, char *p, uint64_t from, uint64_t size)
+static void fill_block(const struct mw_play_calls *c, char *p, uint64_t from, uint64_t size)
 {
 	uint64_t step = size < WHOLE_LINES ? CACHE_LINE : c->page;
 
@@ -29,7 +29,7 @@ static void fill_pages(const struct mw_play_calls *c, char *p, uint64_t pages, u
 {
 	uint64_t bytes = pages > size / c->recorded_page ? size : pages * c->recorded_page;
 
-	fill(c, p, 0, bytes);
+	fill_block(c, p, 0, bytes);
 }
 
 /* size, kept: as for begin_block. */
@@ -37,9 +37,9 @@ static void use(const struct mw_play_calls *c, const struct mw_packed_event *e, 
 		uint64_t kept)
 {
 	if (e->is.size < MW_TRACE_LARGE)
-		fill(c, p, kept, size);
+		fill_block(c, p, kept, size);
 	else if (e->pages == UINT64_MAX)
-		fill(c, p, kept, size < c->fill_most ? size : c->fill_most);
+		fill_block(c, p, kept, size < c->fill_most ? size : c->fill_most);
 	else
 		fill_pages(c, p, e->pages, size);
 }
@@ -96,7 +96,7 @@ static void move_block(struct mw_play_calls *c, const struct mw_packed_event *e)
 int malloc_trim(size_t) __attribute__((weak)); /* musl has none, and no trims are asked for */
 
 /* Others' blocks aren't in the heap that glibc would trim. */
-static void trim(struct mw_play_calls *c, size_t keep)
+static void trim_heap(struct mw_play_calls *c, size_t keep)
 {
 	uint64_t from = mw_play_ticks();
 
@@ -136,7 +136,7 @@ void mw_play_call(struct mw_play_calls *c, const struct mw_packed_event *e)
 		end_block(c, &c->blocks[e->slot]);
 		return;
 	case MW_OP_TRIM:
-		trim(c, e->is.extra);
+		trim_heap(c, e->is.extra);
 		return;
 	default: /* RESIDENT: its pages are known from the birth on */
 		return;

@@ -33,17 +33,17 @@ static struct {
 	int error;
 } turns;
 
-static void *run(void *arg);
+static void *run_thread(void *arg);
 _Static_assert(sizeof(struct thread) <= STACK - USABLE, "a thread lies above its stack");
 
-static bool fail(int error)
+static bool fail_turns(int error)
 {
 	turns.error = error;
 	turns.over = true;
 	return false;
 }
 
-static bool make_room(uint32_t number)
+static bool make_number_room(uint32_t number)
 {
 	size_t room = turns.room ? turns.room : FIRST;
 	struct thread **more;
@@ -54,7 +54,7 @@ static bool make_room(uint32_t number)
 		room *= 2;
 	more = mw_mem(room * sizeof(*more));
 	if (!more)
-		return fail(ENOMEM);
+		return fail_turns(ENOMEM);
 	if (turns.room) {
 		memcpy(more, turns.by_number, turns.room * sizeof(*more));
 		mw_mem_free(turns.by_number, turns.room * sizeof(*more));
@@ -84,24 +84,24 @@ static struct thread *take_stack(void)
 }
 
 /* Makes a thread, which has the turn then. */
-static bool make(uint32_t number)
+static bool make_thread(uint32_t number)
 {
 	struct thread *t = take_stack();
 	pthread_attr_t a;
 	int error;
 
 	if (!t)
-		return fail(ENOMEM);
+		return fail_turns(ENOMEM);
 	t->number = number;
 	t->go = 1;
 	turns.by_number[number] = t;
 	pthread_attr_init(&a);
 	error = pthread_attr_setstack(&a, t->stack, USABLE);
 	if (!error)
-		error = pthread_create(&t->id, &a, run, t);
+		error = pthread_create(&t->id, &a, run_thread, t);
 	pthread_attr_destroy(&a);
 	turns.made += !error;
-	return error ? fail(error) : true;
+	return error ? fail_turns(error) : true;
 }
 
 /* The turn was handed to this thread. */
@@ -126,7 +126,7 @@ static void wait_for_turn(struct thread *t)
 	__atomic_store_n(&t->go, 0, __ATOMIC_RELAXED);
 }
 
-static void wake(struct thread *t)
+static void wake_thread(struct thread *t)
 {
 	__atomic_store_n(&t->go, 1, __ATOMIC_RELEASE);
 	mw_sys_futex_wake(&t->go);
@@ -135,15 +135,15 @@ static void wake(struct thread *t)
 /* To the thread of the next event; if there is none, or no such thread can be made, to the main thread. */
 static void hand_over(uint32_t number)
 {
-	if (!turns.over && make_room(number)) {
+	if (!turns.over && make_number_room(number)) {
 		if (turns.by_number[number] && turns.by_number[number] != turns.ended) {
-			wake(turns.by_number[number]);
+			wake_thread(turns.by_number[number]);
 			return;
 		}
-		if (make(number))
+		if (make_thread(number))
 			return;
 	}
-	wake(turns.by_number[0]);
+	wake_thread(turns.by_number[0]);
 }
 
 static bool find_next(uint32_t *number)
@@ -182,12 +182,12 @@ static void take_turns(struct thread *t)
 	}
 	if (main)
 		return;
-	wake(turns.by_number[0]);
+	wake_thread(turns.by_number[0]);
 	for (;;)
 		wait_for_turn(t);
 }
 
-static void *run(void *arg)
+static void *run_thread(void *arg)
 {
 	struct thread *t = arg;
 
@@ -203,7 +203,7 @@ bool mw_play_threads(const struct mw_play_turns *is, uint32_t *made, int *error)
 	static struct thread first;
 
 	turns.is = is;
-	if (make_room(0)) {
+	if (make_number_room(0)) {
 		turns.by_number[0] = &first;
 		first.id = pthread_self();
 		turns.made = 1;

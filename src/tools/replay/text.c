@@ -16,7 +16,7 @@ static const char *const ops[MW_OPS] = {
 };
 
 /* One field, and what ends it; "-" stands for one that the event doesn't have. */
-static void field(bool has, uint64_t v, char end)
+static void print_field(bool has, uint64_t v, char end)
 {
 	if (has)
 		printf("%" PRIu64 "%c", v, end);
@@ -24,7 +24,7 @@ static void field(bool has, uint64_t v, char end)
 		printf("-%c", end);
 }
 
-static void name(const struct mw_source *s, uint32_t location)
+static void print_name(const struct mw_source *s, uint32_t location)
 {
 	size_t n;
 	const char *text = mw_names_get(s->names, location, &n);
@@ -35,7 +35,7 @@ static void name(const struct mw_source *s, uint32_t location)
 		putchar((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]);
 }
 
-static void line(const struct mw_source *s, const struct mw_packed_event *e, uint64_t first)
+static void print_event(const struct mw_source *s, const struct mw_packed_event *e, uint64_t first)
 {
 	uint64_t since = e->is.ticks - first, whole = since / s->ticks_per_second;
 	uint64_t rest =
@@ -43,10 +43,10 @@ static void line(const struct mw_source *s, const struct mw_packed_event *e, uin
 	unsigned op = e->is.op;
 
 	printf("%" PRIu64 ".%06" PRIu64 "\t%u\t%s\t", whole, rest, e->thread, ops[op]);
-	field(mw_op_has_ref(op) || op == MW_OP_OWN, e->is.ref, '\t');
-	field(mw_op_has_size(op), e->is.size, '\t');
-	field(mw_op_has_extra(op), e->is.extra, '\t');
-	name(s, e->is.location);
+	print_field(mw_op_has_ref(op) || op == MW_OP_OWN, e->is.ref, '\t');
+	print_field(mw_op_has_size(op), e->is.size, '\t');
+	print_field(mw_op_has_extra(op), e->is.extra, '\t');
+	print_name(s, e->is.location);
 	putchar('\n');
 }
 
@@ -65,7 +65,7 @@ int mw_text(const char *in)
 		if (!any)
 			first = e.is.ticks;
 		any = true;
-		line(&s, &e, first);
+		print_event(&s, &e, first);
 	}
 	if (*err)
 		mw_complain(in, err);

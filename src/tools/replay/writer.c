@@ -11,7 +11,7 @@
 
 enum { MAGIC = sizeof(MW_TRACE_MAGIC) - 1 };
 
-static void put(struct mw_writer *w, const void *p, size_t n)
+static void put_bytes(struct mw_writer *w, const void *p, size_t n)
 {
 	if (!w->failed && fwrite(p, 1, n, w->file) != n) {
 		w->failed = true;
@@ -39,7 +39,7 @@ const char *mw_writer_open(struct mw_writer *w, const char *path, int level)
 	w->codec_bytes = mw_codec_bytes(level, true, false);
 	w->codec_memory = w->codec_bytes ? mw_mem(w->codec_bytes) : NULL;
 	mw_codec_open(&w->codec, level, true, false, w->codec_memory, w->codec_memory ? w->codec_bytes : 0);
-	put(w, MW_TRACE_MAGIC, MAGIC);
+	put_bytes(w, MW_TRACE_MAGIC, MAGIC);
 	return NULL;
 }
 
@@ -60,7 +60,7 @@ const char *mw_writer_close(struct mw_writer *w, const char *path, bool keep)
 
 static void frame(struct mw_writer *w, const struct mw_codec *codec, struct mw_trace_frame *f, size_t bytes)
 {
-	put(w, w->room, mw_frame_write(codec, f, w->contents, bytes, w->room));
+	put_bytes(w, w->room, mw_frame_write(codec, f, w->contents, bytes, w->room));
 }
 
 void mw_writer_frame(struct mw_writer *w, struct mw_trace_frame *f, size_t bytes)
