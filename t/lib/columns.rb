@@ -5,16 +5,17 @@
 # t/unit/test_escape.c has the names as scripts know them.
 
 module MwrapTest
-  LISTED_COLUMNS = File.read(File.expand_path("../../src/api/columns.def", __dir__))
-                       .scan(/^COLUMN\((\w+), ([A-Z]+), ([A-Z]+), /).map { |words| words.map(&:freeze).freeze }.freeze
-  raise "columns.def has another form" unless LISTED_COLUMNS.size > 10 && LISTED_COLUMNS.assoc("location")
+  columns = File.read(File.expand_path("../../src/api/columns.def", __dir__))
+  LISTED_COLUMNS = columns.scan(/^COLUMN\((\w+), ([A-Z]+), ([A-Z_]+), /).map { |words| words.map(&:freeze).freeze }.freeze
+  raise "columns.def has another form" unless LISTED_COLUMNS.size == columns.scan(/^COLUMN\(/).size && LISTED_COLUMNS.assoc("location")
 
-  OVERRUN_COLUMNS = File.read(File.expand_path("../../src/api/columns.def", __dir__)).scan(/^OVERRUN_COLUMN\((\w+), [A-Z]+, /).flatten.freeze
+  OVERRUN_COLUMNS = columns.scan(/^OVERRUN_COLUMN\((\w+), [A-Z]+, /).flatten.freeze
   # Names, in order: of every table, then what a family's sum has too, and a process that keeps stacks.
   COLUMNS, FAMILY_COLUMNS, KIND_COLUMNS = %w[EVERY FAMILY KINDS].map { |tables| LISTED_COLUMNS.select { |_, t| t == tables }.map(&:first).freeze }
-  # Of every table: the numbers, and whole numbers.
+  # Of every table: the numbers; means, which are nil or have decimals; whole numbers.
   NUMBER_COLUMNS = (COLUMNS - LISTED_COLUMNS.select { |*, type| type == "TEXT" }.map(&:first)).freeze
-  WHOLE_COLUMNS = (NUMBER_COLUMNS - LISTED_COLUMNS.select { |*, type| %w[MEAN ERROR].include?(type) }.map(&:first)).freeze
+  MEAN_COLUMNS = (NUMBER_COLUMNS & LISTED_COLUMNS.select { |*, type| type.start_with?("MEAN") }.map(&:first)).freeze
+  WHOLE_COLUMNS = (NUMBER_COLUMNS - MEAN_COLUMNS - LISTED_COLUMNS.select { |*, type| type == "ERROR" }.map(&:first)).freeze
   # Estimated once a second: two answers may differ. Then the others, and those that sums add up.
   ESTIMATED_COLUMNS = COLUMNS.grep(/\Aobject/).freeze
   EXACT_COLUMNS = (COLUMNS - ESTIMATED_COLUMNS).freeze

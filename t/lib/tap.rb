@@ -44,7 +44,7 @@ module MwrapTest
   FIDDLE = Gem::Specification.find_by_name("fiddle").then { |spec| spec.full_require_paths.join(":") unless spec.default_gem? }
 
   # One location, as in a dump; the names of the TSV columns, the location last.
-  # mean_life is a Float or nil, the rest but location are Integers.
+  # Means are Floats or nil, the rest but location are Integers.
   Row = Struct.new(*NUMBER_COLUMNS.map(&:to_sym), :location)
 
   # The outcome of a command.
@@ -119,7 +119,7 @@ module MwrapTest
         raise "#{fields.size} columns in #{fields.inspect}" if fields.size != size
         row = Row.new(*header.zip(fields).to_h.values_at(*Row.members.map(&:to_s)))
         NUMBER_COLUMNS.each { |m| row[m] = number(row[m]) }
-        row.mean_life = row.mean_life&.to_f
+        MEAN_COLUMNS.each { |m| row[m] = row[m]&.to_f }
         row.location = utf8(yield(row.location))
         out.last << row
       end

@@ -56,7 +56,7 @@ static void life(struct mw_buf *b, struct mw_call *call, const struct mw_cell *c
 
 static bool is_life(enum mw_type type)
 {
-	return type == MW_TYPE_MEAN || type == MW_TYPE_LIFE;
+	return type == MW_TYPE_MEAN_LIFE || type == MW_TYPE_LIFE;
 }
 
 void mw_html_cell(struct mw_buf *b, struct mw_call *call, const struct mw_column *column,

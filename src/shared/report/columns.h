@@ -18,8 +18,9 @@ struct mw_buf;
 enum mw_type {
 	MW_TYPE_BYTES,
 	MW_TYPE_COUNT, /* of calls or blocks */
-	MW_TYPE_MEAN,  /* of lifespans */
-	MW_TYPE_LIFE,  /* a lifespan, in mw_stats.life_unit */
+	MW_TYPE_LIFE, /* a lifespan, in mw_stats.life_unit */
+	MW_TYPE_MEAN_LIFE,
+	MW_TYPE_MEAN, /* of anything but lifespans */
 	MW_TYPE_ERROR, /* of an estimate, in per cent */
 	MW_TYPE_KIND,  /* of memory, and its share */
 	MW_TYPE_TEXT
