@@ -80,9 +80,30 @@ class CheckTest < Minitest::Test
   def test_the_closing_lines
     run = check("good", "skips", "whole")
     assert_equal 0, run.status.exitstatus, run.stdout
-    assert_match(/^Slowest of 3 files, in seconds:\n(?: +\d+\.\d  \S+\n){3}\n/, run.stdout)
+    assert_match(/^Slowest of 3 files, in seconds:\n(?: +\d+\.\d  \S+\n){3}\nDearest of/, run.stdout)
     assert_match(/^Skipped tests: 4\n +2  no # cat\n +1  \S+whole\.t: all of the file: no bird\n +1  no dog\n/, run.stdout)
     assert_match(/^All tests successful\.\nFiles=3, Tests=4, .*\nResult: PASS\n\z/, run.stdout)
+  end
+
+  # Each file has its own, also beside others, with that of what it waited for.
+  def test_the_dearest_files
+    in_tmp do |dir|
+      cpu = { "most" => 0.8, "less" => 0.4 }
+      burners = cpu.map do |name, seconds|
+        path = File.join(dir, "#{name}.t")
+        File.write(path, <<~SH, perm: 0o755)
+          #!/bin/sh
+          #{RUBY} --disable=gems -e 'nil until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > #{seconds}'
+          echo 1..1; echo ok 1
+        SH
+        path
+      end
+      run = run_command("t/lib/prove.sh", *burners, *written(dir, "good"), chdir: ROOT)
+      list = run.stdout[/^Dearest of 3 files, in seconds of CPU:\n((?: +\d+\.\d  \S+\n){3})\n/, 1].to_s.lines.map(&:split)
+      assert_equal %w[most less good], list.map { |_, path| File.basename(path, ".t") }, run.stdout
+      cpu.each_value.zip(list) { |seconds, (said, path)| assert_operator said.to_f, :>=, seconds, path }
+      list.each { |said, path| assert_match(/^\[.*#{path} \.+ ok +\d+\.\d s, +#{said} of CPU$/, run.stdout) }
+    end
   end
 
   def test_the_reasons_are_cut_off

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # prove's output for bin/check (t/lib/prove.sh): a line for each file that has ended, with
-# how many have, after how long; below it the failed tests and their reasons, also where several files
-# run at a time. At the end, above prove's own words: the slowest files, all skips by their reasons, and each failed
-# test again, with the first lines of its reasons.
+# how many have, after how long, and its seconds and those of CPU; below it the failed tests and their reasons, also
+# where several files run at a time. At the end, above prove's own words: the slowest files and the dearest, all skips
+# by their reasons, and each failed test again, with the first lines of its reasons.
 # With -v it prints as prove does.
 package CheckFormatter;
 
@@ -16,7 +16,7 @@ use constant { SLOWEST => 10, REASONS => 12, WIDTH => 300 };
 
 sub prepare {
     my ( $self, @tests ) = @_;
-    $self->{check} = { files => scalar @tests, done => 0, start => time, skips => {}, failed => [] };
+    $self->{check} = { files => scalar @tests, done => 0, start => time, skips => {}, failed => [], cpu => {}, reaped => reaped() };
     $self->SUPER::prepare(@tests);
     $self->_output( sprintf "%d files, %d at a time\n", scalar @tests, $self->jobs ) if @tests > 1 && !$self->silent;
     $self->{check}{limit} = MemoryLimit->start;
@@ -30,6 +30,17 @@ sub open_test {
     $parser->callback( test => sub { $skips->{ $_[0]->explanation =~ s/\\#/#/gr }++ if $_[0]->has_skip } );
     return $self->SUPER::open_test( $test, $parser ) if $self->verbose;
     return CheckFormatter::Session->new( { name => $test, formatter => $self, parser => $parser } );
+}
+
+# Seconds of CPU of the tests that have ended, and of all that these waited for: prove waits for a test as it ends.
+sub reaped { my ( undef, undef, $user, $system ) = times; $user + $system }
+
+sub note_cpu {
+    my ( $self, $test ) = @_;
+    my $check = $self->{check};
+    my $now   = reaped();
+    ( $check->{cpu}{$test}, $check->{reaped} ) = ( $now - $check->{reaped}, $now );
+    return $check->{cpu}{$test};
 }
 
 sub minutes { sprintf '%d:%02d', int( $_[0] / 60 ), $_[0] % 60 }
@@ -56,12 +67,18 @@ sub summary {
 
 sub slow_files {
     my ( $self, $aggregate ) = @_;
-    my @files = map { [ $_->[1]->end_time - $_->[1]->start_time, $_->[0] ] }
+    my %seconds = map { ( $_->[0], $_->[1]->end_time - $_->[1]->start_time ) }
       grep { defined $_->[1]->end_time } map { [ $_, $aggregate->parsers($_) ] } $aggregate->descriptions;
-    return if @files < 2;
-    @files = sort { $b->[0] <=> $a->[0] || $a->[1] cmp $b->[1] } @files;
-    $self->_output( sprintf "\nSlowest of %d files, in seconds:\n", scalar @files );
-    $self->_output( sprintf "%7.1f  %s\n", @$_ ) for @files[ 0 .. ( @files < SLOWEST ? @files : SLOWEST ) - 1 ];
+    return if keys %seconds < 2;
+    $self->most_of( 'Slowest of %d files, in seconds', \%seconds );
+    $self->most_of( 'Dearest of %d files, in seconds of CPU', $self->{check}{cpu} );
+}
+
+sub most_of {
+    my ( $self, $title, $of ) = @_;
+    my @files = sort { $of->{$b} <=> $of->{$a} || $a cmp $b } keys %$of;
+    $self->_output( sprintf "\n$title:\n", scalar @files );
+    $self->_output( sprintf "%7.1f  %s\n", $of->{$_}, $_ ) for @files[ 0 .. ( @files < SLOWEST ? @files : SLOWEST ) - 1 ];
 }
 
 sub skipped_tests {
@@ -114,6 +131,7 @@ sub close_test {
     my $self      = shift;
     my $parser    = $self->parser;
     my $formatter = $self->formatter;
+    my $cpu       = $formatter->note_cpu( $self->name );
     $self->parser(undef);
     return if $formatter->really_quiet;
     $formatter->_output( $formatter->progress( $self->name ) );
@@ -124,7 +142,7 @@ sub close_test {
         $self->_output_test_failure($parser);
     }
     else {
-        $formatter->_output( sprintf "ok %6.1f s\n", $parser->end_time - $parser->start_time );
+        $formatter->_output( sprintf "ok %6.1f s, %5.1f of CPU\n", $parser->end_time - $parser->start_time, $cpu );
     }
     $formatter->_output("    $_\n") for $formatter->quiet ? () : @{ $self->{said} || [] };
 }
