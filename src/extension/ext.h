@@ -19,7 +19,7 @@
 #include <ruby/encoding.h>
 
 #include "api/api.h"
-#include "shared/report/heap_pages.h"
+#include "shared/report/heap_page_rows.h"
 #include "shared/report/profile.h"
 #include "shared/report/report.h"
 

@@ -13,7 +13,7 @@
  */
 #include "ext.h"
 
-#include "shared/report/labels.h"
+#include "shared/report/label_rows.h"
 
 #include <ruby/debug.h>
 #include <ruby/ractor.h>

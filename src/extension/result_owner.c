@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "offered.h"
-#include "shared/report/labels.h"
+#include "shared/report/label_rows.h"
 
 /* Conservatively: a word of `objects` may be anything. */
 static void hold_mark(void *p)

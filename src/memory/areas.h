@@ -37,7 +37,7 @@ struct mw_map_area {
 	uintptr_t previous; /* of a heap: the arena's heap before this one; 0: it is the first */
 	uint32_t panel; /* cells.c: which one it is drawn in, by its first number, plus 1; 0: none */
 	uintptr_t searched; /* make.c: up to here it is known what is in memory */
-	/* sums.c: */
+	/* area_sums.c: */
 	bool last; /* the last heap of its arena */
 	uint64_t resident, live; /* bytes; live: of blocks in resident pages */
 	uintptr_t used; /* one past the last page with a block or its edge; start: there is none */

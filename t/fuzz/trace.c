@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../src/tools/replay/json.h"
+#include "../../src/tools/replay/read_json.h"
 #include "../../src/tools/replay/merge.h"
 #include "../../src/tools/replay/packed.h"
 #include "fuzz.h"

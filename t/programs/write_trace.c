@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording/format/columns.h"
+#include "recording/format/event_columns.h"
 #include "recording/format/frame.h"
 
 enum { LINE = 1 << 16, LEVEL = 1, EVENTS = 1 << 14 /* of a frame */ };

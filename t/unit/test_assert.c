@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted violations end the process by SIGABRT, with a line: of mw_assert, of the order of locks, of the table. */
-/* uses: src/shared/sys/libc_glibc.c src/tracker/table/record.c src/tracker/table/rows.c src/tracker/table/rcu.c src/tracker/table/reading.c src/tracker/table/closes.c src/tracker/table/caller_cache.c src/tracker/table/heap_pages.c src/tracker/base/arena.c src/tracker/base/wait.c src/tracker/base/own_thread.c src/shared/sys/log.c src/shared/text/intern.c src/shared/text/buf.c src/recording/format/columns.c */
+/* uses: src/shared/sys/libc_glibc.c src/tracker/table/record.c src/tracker/table/row_lists.c src/tracker/table/rcu.c src/tracker/table/reading.c src/tracker/table/closes.c src/tracker/table/caller_cache.c src/tracker/table/heap_pages.c src/tracker/base/arena.c src/tracker/base/wait.c src/tracker/base/own_thread.c src/shared/sys/log.c src/shared/text/intern.c src/shared/text/buf.c src/recording/format/event_columns.c */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include "../../src/shared/text/intern.h"
 #include "../../src/tracker/base/own_thread.h"
 #include "../../src/tracker/table/closes.h"
-#include "../../src/tracker/table/rows.h"
+#include "../../src/tracker/table/row_lists.h"
 #include "../../src/tracker/table/snapshot.h"
 #include "../../src/tracker/track/admit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events in columns: what is written is read, and whatever else is read is within the format's limits. */
-/* uses: src/recording/format/columns.c */
+/* uses: src/recording/format/event_columns.c */
 #include "unit.h"
-#include "../../src/recording/format/columns.h"
+#include "../../src/recording/format/event_columns.h"
 
 enum { MANY = MW_FRAME_EVENTS_MOST };
 #define REF_MOST ((UINT64_C(1) << MW_REF_BITS) - 1)

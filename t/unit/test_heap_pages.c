@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ruby's heap pages: births, deaths, resurrections, their sums and copies, and every form of these. */
-/* uses: src/tracker/table/heap_pages.c src/tracker/base/wait.c src/tracker/base/arena.c src/shared/report/heap_pages.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c */
+/* uses: src/tracker/table/heap_pages.c src/tracker/base/wait.c src/tracker/base/arena.c src/shared/report/heap_page_rows.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c */
 #include "unit.h"
-#include "../../src/shared/report/heap_pages.h"
+#include "../../src/shared/report/heap_page_rows.h"
 #include "../../src/tracker/table/heap_pages.h"
 #include "fake_api.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parts of the tools for recordings: the table of lives, arrays, refs, and the reader of JSON. */
-/* uses: src/tools/replay/lives.c src/tools/replay/mem.c src/tools/replay/refs.c src/tools/replay/json.c src/tools/replay/pages.c */
+/* uses: src/tools/replay/births.c src/tools/replay/mem.c src/tools/replay/refs.c src/tools/replay/read_json.c src/tools/replay/large_pages.c */
 #include "unit.h"
-#include "../../src/tools/replay/json.h"
-#include "../../src/tools/replay/lives.h"
+#include "../../src/tools/replay/read_json.h"
+#include "../../src/tools/replay/births.h"
 #include "../../src/tools/replay/mem.h"
-#include "../../src/tools/replay/pages.h"
+#include "../../src/tools/replay/large_pages.h"
 #include "../../src/tools/replay/refs.h"
 
 enum { BIRTHS = 200000 };

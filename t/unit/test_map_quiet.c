@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A memory map asks nothing of malloc, and stands what other threads map and unmap meanwhile. */
-/* uses: src/memory/areas.c src/memory/cells.c src/memory/chunks.c src/memory/fill.c src/memory/heaps.c src/memory/lines.c src/server/memory/look.c src/memory/make.c src/memory/mappings.c src/memory/memory.c src/memory/pages.c src/shared/sys/residency.c src/memory/sums.c src/server/memory/tile.c src/shared/sys/maps.c */
+/* uses: src/memory/areas.c src/memory/cells.c src/memory/chunks.c src/memory/fill.c src/memory/heaps.c src/memory/by_line.c src/server/memory/page_blocks.c src/memory/make.c src/memory/app_mappings.c src/memory/memory.c src/memory/pages.c src/shared/sys/residency.c src/memory/area_sums.c src/server/memory/tile.c src/shared/sys/maps.c */
 /* first: parameters there have names that variables have here */
 #include "unit.h"
 

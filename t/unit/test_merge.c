@@ -3,7 +3,7 @@
  * Streams of a made-up process, merged. Its threads allocate, hand on, move and free blocks at random, and a ref is
  * used again at once. A birth's size is a number of its own, so that a life can be told from the one before.
  */
-/* uses: src/tools/replay/merge.c src/tools/replay/befores.c src/tools/replay/lives.c src/tools/replay/streams.c src/tools/replay/refs.c src/tools/replay/names.c src/tools/replay/index.c src/tools/replay/json.c src/tools/replay/mem.c src/recording/format/columns.c src/recording/format/frame.c */
+/* uses: src/tools/replay/merge.c src/tools/replay/befores.c src/tools/replay/births.c src/tools/replay/streams.c src/tools/replay/refs.c src/tools/replay/names.c src/tools/replay/index.c src/tools/replay/read_json.c src/tools/replay/mem.c src/recording/format/event_columns.c src/recording/format/frame.c */
 #include <unistd.h>
 
 #include "unit.h"

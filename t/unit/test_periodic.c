@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The periodic dumps: their names, how many stay, that each is whole from the first moment. */
-/* uses: src/shared/sys/libc_glibc.c src/tracker/dump/periodic.c src/shared/text/utc.c src/shared/sys/log.c src/tracker/dump/dump.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c src/shared/report/render.c src/shared/options/options.c src/shared/options/keys.c src/shared/options/near.c src/shared/options/values.c src/shared/options/address.c src/shared/report/heap_pages.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
+/* uses: src/shared/sys/libc_glibc.c src/tracker/dump/periodic.c src/shared/text/utc.c src/shared/sys/log.c src/tracker/dump/dump.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c src/shared/report/render.c src/shared/options/options.c src/shared/options/keys.c src/shared/options/near.c src/shared/options/values.c src/shared/options/address.c src/shared/report/heap_page_rows.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

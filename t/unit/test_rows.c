@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rows in lists by hash: few lists at first, more where rows crowd them, and none is lost. */
-/* uses: src/tracker/table/rows.c src/tracker/base/arena.c src/shared/sys/log.c */
+/* uses: src/tracker/table/row_lists.c src/tracker/base/arena.c src/shared/sys/log.c */
 #include "unit.h"
-#include "../../src/tracker/table/rows.h"
+#include "../../src/tracker/table/row_lists.h"
 
 struct row {
-	uint32_t next; /* the first four bytes: rows.h */
+	uint32_t next; /* the first four bytes: row_lists.h */
 	uint64_t key;  /* 0: not in a list */
 };
 enum { MOST = 50000, FIRST = 16, LAST = 4096 };

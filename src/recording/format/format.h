@@ -14,7 +14,7 @@
  *
  * A packed file has one stream, number 0, with all calls in one order, and names a block by its birth.
  *
- * Events are kept in columns, so that they compress well: see columns.h.
+ * Events are kept in columns, so that they compress well: see event_columns.h.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum mw_frame_type {
 	MW_FRAME_SAMPLES,   /* struct mw_trace_sample, one after the other */
 	MW_FRAME_END,       /* JSON: why the recording ended, and its sums; the last frame */
 	MW_FRAME_PACKED,    /* events of a packed file */
-	MW_FRAME_PAGES /* of a packed file, behind its events: pages of large births, see tools/replay/pages.h */
+	MW_FRAME_PAGES /* of a packed file, behind its events: pages of large births, see tools/replay/large_pages.h */
 };
 
 enum { MW_FRAME_ZSTD = 1 }; /* flags: the contents are a zstd frame, else they are as they are */
@@ -52,7 +52,7 @@ struct mw_trace_frame {
 };
 
 /*
- * Events. ref: of the block's record in the tracker, or its birth. Each names the columns it has: columns.h.
+ * Events. ref: of the block's record in the tracker, or its birth. Each names the columns it has: event_columns.h.
  * In a tracker's buffer an event is 1 to 3 words of 64 bits:
  *
  *   word 0   ticks, low 32 bits << 32 | ref (28 bits) << 4 | op

@@ -4,7 +4,7 @@
 
 #include "file.h"
 #include "record.h"
-#include "recording/format/columns.h"
+#include "recording/format/event_columns.h"
 #include "recording/format/frame.h"
 
 enum {
@@ -50,12 +50,12 @@ bool mw_writer_piece(struct mw_writer *, const struct mw_record_piece *);
 /* Writes the last frame of events. It counts those of all `dropped` that no frame before it counts. */
 bool mw_writer_lost(struct mw_writer *, uint64_t dropped);
 
-/* words.c: META, END, and the names of locations that events have. */
+/* text_frames.c: META, END, and the names of locations that events have. */
 bool mw_writer_meta(struct mw_writer *);
 bool mw_writer_end(struct mw_writer *, enum mw_record_reason, const char *why);
 bool mw_writer_names(struct mw_writer *);
 
-/* blocks.c: the blocks that live as the recording begins; the pages of large ones as it ends. */
+/* write_blocks.c: the blocks that live as the recording begins; the pages of large ones as it ends. */
 bool mw_writer_live(struct mw_writer *);
 bool mw_writer_resident(struct mw_writer *);
 /* A sample of the process's memory. */

@@ -90,7 +90,7 @@ int mw_all_do(struct mw_did *, const struct mw_family *, const struct mw_api *,
 	      const struct mw_request *, const char *rest);
 
 /*
- * grown.c: is a range of time asked for, of which growth is wanted? Then *grown has it, and the query of
+ * grown_in_all.c: is a range of time asked for, of which growth is wanted? Then *grown has it, and the query of
  * MW_WIRE_GROWN is appended. A query that is wrong isn't one: the page says why.
  */
 bool mw_grown_query(const struct mw_request *, const struct mw_api *, struct mw_grown_of_all *grown,
@@ -114,10 +114,10 @@ void mw_overall_missing(struct mw_buf *, const struct mw_gathered *g);
 /* GET /all/verdict, as a line (MW_FORM_TSV) or JSON */
 void mw_page_all_verdict(struct mw_call *, const struct mw_family *, enum mw_form);
 
-/* diff.c: GET /all/diff.tsv and the like. rest: behind "/diff" */
+/* diff_of_all.c: GET /all/diff.tsv and the like. rest: behind "/diff" */
 void mw_page_all_diff(struct mw_call *, const struct mw_family *, const char *rest);
 
-/* map.c: GET /all/map.json. req: the request to each */
+/* map_of_all.c: GET /all/map.json. req: the request to each */
 void mw_page_all_map(struct mw_call *, const struct mw_family *, const struct mw_request *req);
 
 /* scrape.c: GET /all/metrics. req: the request to each, "/metrics" and its query */

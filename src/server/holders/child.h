@@ -3,12 +3,12 @@
  * child.h - shared by the files of the child. All of it is the child's own memory, but `findings`.
  *
  * One struct mw_walk goes through the files in this order: heap.c (objects), blocks.c (blocks),
- * scan.c (who points to what), objects.c (sampled objects), path.c (which path), label.c and edge.c (names), group.c (the answer).
+ * scan.c (who points to what), held_objects.c (sampled objects), path.c (which path), describe.c and edge.c (names), group_held.c (the answer).
  */
 #pragma once
 
 #include "holders.h"
-#include "areas.h"
+#include "native_roots.h"
 #include "ranges.h"
 
 enum {
@@ -111,8 +111,8 @@ void mw_copy_blocks(struct mw_walk *);
 /* scan.c: finds out how each block is held. */
 void mw_scan(struct mw_walk *);
 
-/* objects.c: adds the wanted ones of the sampled objects to the blocks, each held by what refers to it. */
+/* held_objects.c: adds the wanted ones of the sampled objects to the blocks, each held by what refers to it. */
 void mw_add_sampled(struct mw_walk *);
 
-/* group.c: sums the blocks up into the answer. */
+/* group_held.c: sums the blocks up into the answer. */
 void mw_group(struct mw_walk *);

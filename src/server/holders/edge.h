@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "label.h"
+#include "describe.h"
 
 /* In the parent, with the GVL. The collector may run. A child that is forked until the end has the table. */
 void mw_edge_begin(void);

@@ -4,6 +4,6 @@
 
 #include "holders.h"
 
-/* ask.c: writes the line into err; returns `is`. */
+/* ask_child.c: writes the line into err; returns `is`. */
 enum mw_holders_is mw_holders_fail(enum mw_holders_is is, char err[MW_HOLDERS_ERROR], const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

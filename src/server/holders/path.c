@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "edge.h"
-#include "label.h"
+#include "describe.h"
 
 static bool is_root(uint32_t parent)
 {

@@ -12,7 +12,7 @@
  *  - BODY_MAX bytes of body, else 413;
  *  - HELD_MAX bytes for the answers of all clients together, before a further one is made.
  *
- * An ambiguous head gets 400 (head.c). A client that is answered before all was read can go on
+ * An ambiguous head gets 400 (check_head.c). A client that is answered before all was read can go on
  * sending for a while, and so gets the answer (linger.c).
  */
 #include "mhd.h"
@@ -32,7 +32,7 @@
 #include "connections.h"
 #include "form.h"
 #include "server/http/gzip.h"
-#include "head.h"
+#include "check_head.h"
 #include "server/httpd/library/library.h"
 #include "linger.h"
 #include "listen.h"
@@ -45,7 +45,7 @@
 #define CONN_MEMORY ((size_t)64 << 10)
 /*
  * With this, 1.0 accepts one form of line end, no folded lines, and doesn't redirect targets with
- * spaces to its own reading of them. 0.9 has only head.c.
+ * spaces to its own reading of them. 0.9 has only check_head.c.
  */
 #if MHD_VERSION >= 0x01000000
 #define STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
@@ -66,7 +66,7 @@ struct request {
 	size_t got;  /* bytes of its body so far */
 	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: not kept */
 	char *query; /* owned; the target's query and a form's fields (form.h). NULL: only uri has one */
-	const char *raw; /* where libmicrohttpd had the URI: see head.h */
+	const char *raw; /* where libmicrohttpd had the URI: see check_head.h */
 	char uri[];
 };
 

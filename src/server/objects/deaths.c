@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 
 #include "shared/sys/sys.h"
-#include "ruby.h"
+#include "ruby_calls.h"
 #include "samples.h"
 
 static const struct mw_objects_ruby *const rb = &mw_objects_ruby;

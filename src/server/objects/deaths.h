@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
-#include "ruby.h"
+#include "ruby_calls.h"
 
 struct mw_sample;
 struct mw_samples;

@@ -9,7 +9,7 @@
 #include "deaths.h"
 
 #include "shared/sys/atomics.h"
-#include "ruby.h"
+#include "ruby_calls.h"
 #include "samples.h"
 
 static const struct mw_objects_ruby *const rb = &mw_objects_ruby;

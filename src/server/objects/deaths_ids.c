@@ -14,7 +14,7 @@
 #include "shared/sys/atomics.h"
 #include "shared/sys/clock.h"
 #include "shared/sys/sys.h"
-#include "ruby.h"
+#include "ruby_calls.h"
 #include "samples.h"
 
 static const struct mw_objects_ruby *const rb = &mw_objects_ruby;

@@ -11,7 +11,7 @@
 #include "shared/sys/clock.h"
 #include "shared/sys/sys.h"
 #include "deaths.h"
-#include "ruby.h"
+#include "ruby_calls.h"
 #include "samples.h"
 #include "window.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "deaths.h"
-#include "server/holders/label.h"
+#include "server/holders/describe.h"
 #include "shared/sys/atomics.h"
 #include "shared/sys/ranks.h"
 

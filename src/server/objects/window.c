@@ -6,7 +6,7 @@
 #include "shared/sys/atomics.h"
 #include "shared/sys/clock.h"
 #include "deaths.h"
-#include "ruby.h"
+#include "ruby_calls.h"
 #include "samples.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "shared/report/heap_pages.h"
+#include "shared/report/heap_page_rows.h"
 #include "pages.h"
 
 struct view {

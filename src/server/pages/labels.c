@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* labels.c - /labels: which endpoint or job allocated. See shared/report/labels.h. */
-#include "shared/report/labels.h"
+/* labels.c - /labels: which endpoint or job allocated. See shared/report/label_rows.h. */
+#include "shared/report/label_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

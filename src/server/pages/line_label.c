@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "pages.h"
-#include "shared/report/labels.h"
+#include "shared/report/label_rows.h"
 #include "site.h"
 
 enum { AGAIN_SECONDS = 30 };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "run_command.h"
 #include "due.h"
 #include "files.h"
 #include "line.h"
@@ -18,7 +18,7 @@
 #include "shared/sys/log.h"
 #include "shared/sys/sys.h"
 #include "shared/sys/times.h"
-#include "writer.h"
+#include "report_thread.h"
 
 enum {
 	EXIT_MS = 1500,

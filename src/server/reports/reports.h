@@ -5,7 +5,7 @@
  * A report is a directory, DIR/APP-PID-20261125T031500Z. Two threads make it:
  *  - the server's thread looks whether one is due (due.h), and renders one file of it after the other
  *    (files.h). It makes no system call on the disk, and never waits but at exit;
- *  - a thread of its own writes (writer.h), and ends with the report.
+ *  - a thread of its own writes (report_thread.h), and ends with the report.
  * The second one takes a file when it has written the one before. So two rendered files are in memory at most,
  * and a disk that hangs holds up nothing but the next report.
  *

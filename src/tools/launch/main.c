@@ -20,7 +20,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "child.h"
+#include "child_output.h"
 #include "plain.h"
 
 enum { FAILED = 2, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };

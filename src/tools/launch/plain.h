@@ -11,7 +11,7 @@
  *   command.c   which file a command's name stands for: Executable.find
  *   program.c   will the tracker be loaded into it: Executable#problems
  *   loadable.c  asks the dynamic linker: Linker.check
- *   ruby.c      is the Ruby of PATH that of the extension, which can then be loaded
+ *   same_ruby.c      is the Ruby of PATH that of the extension, which can then be loaded
  *
  * Nothing of this process changes, and no descriptor stays open.
  */
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "child.h"
+#include "child_output.h"
 
 /* Before a path in LD_PRELOAD, so that only glibc finds it: lib/mwrap/linker.rb. */
 #define PLAIN_GLIBC_ONLY "/usr/$LIB/../../../../../.."

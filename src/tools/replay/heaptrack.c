@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "commands.h"
-#include "json.h"
-#include "lives.h"
+#include "read_json.h"
+#include "births.h"
 #include "source.h"
 
 enum { PAGE = 4096 };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "index.h"
-#include "json.h"
+#include "read_json.h"
 
 enum { MAGIC = sizeof(MW_TRACE_MAGIC) - 1 };
 /* At most this number of bytes is checked without a find: a file of nothing but beginnings of frames comes to an end. */

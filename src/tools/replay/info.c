@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "commands.h"
-#include "json.h"
-#include "recording/format/columns.h"
+#include "read_json.h"
+#include "recording/format/event_columns.h"
 #include "index.h"
 
 enum { USUAL_TICKS = 1000000 };

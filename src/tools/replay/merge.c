@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "befores.h"
-#include "json.h"
-#include "lives.h"
+#include "read_json.h"
+#include "births.h"
 #include "merge.h"
 #include "refs.h"
 #include "streams.h"

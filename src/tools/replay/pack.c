@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "commands.h"
-#include "pages.h"
+#include "large_pages.h"
 #include "source.h"
-#include "writer.h"
+#include "write_file.h"
 
 enum { SUMS_MOST = 512, PROGRESS_STEPS = 200, LEVEL = 16, LEVEL_QUICK = 1 /* of zstd */ };
 #define NO_THREAD UINT32_MAX

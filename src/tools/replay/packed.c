@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
-#include "lives.h"
+#include "read_json.h"
+#include "births.h"
 #include "packed.h"
-#include "pages.h"
+#include "large_pages.h"
 
 enum { THREADS_MOST = 1 << 20 };
 

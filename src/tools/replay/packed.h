@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recording/format/columns.h"
+#include "recording/format/event_columns.h"
 #include "index.h"
 
 struct mw_packed; /* one mapping of its own */

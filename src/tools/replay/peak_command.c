@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "commands.h"
-#include "json.h"
-#include "peak.h"
+#include "read_json.h"
+#include "peak_of_all.h"
 #include "source.h"
 
 enum { STEPS = 1000, OFTEN = 4096 /* events from one look at the progress to the next */ };

@@ -9,7 +9,7 @@
 
 #include "shared/sys/sys.h"
 #include "commands.h"
-#include "json.h"
+#include "read_json.h"
 #include "mem.h"
 #include "packed.h"
 #include "play_calls.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
+#include "read_json.h"
 #include "source.h"
 
 static bool no_memory(char *err)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recording/format/columns.h"
+#include "recording/format/event_columns.h"
 #include "index.h"
 
 #define MW_NO_THREAD UINT32_MAX

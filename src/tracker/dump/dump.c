@@ -23,7 +23,7 @@
 #include "shared/sys/log.h"
 #include "shared/sys/sys.h"
 #include "dump.h"
-#include "shared/report/heap_pages.h"
+#include "shared/report/heap_page_rows.h"
 
 #define LOCK_WAIT_MS 2000   /* then the dump is written without the lock */
 #define WRITE_WAIT_MS 2000  /* without any progress; then the dump is cut off */

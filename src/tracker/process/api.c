@@ -10,7 +10,7 @@
 #include "tracker/table/mappings.h"
 #include "tracker/table/heap_pages.h"
 #include "tracker/table/labels.h"
-#include "tracker/table/objects.h"
+#include "tracker/table/object_sums.h"
 #include "tracker/table/peak.h"
 #include "tracker/table/snapshot.h"
 #include "tracker/stacks/stacks.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "tracker/table/rows.h"
+#include "tracker/table/row_lists.h"
 #include "stacks.h"
 
 struct mw_stack_frame {

@@ -2,7 +2,7 @@
 /* stacks_rows.h - shared by stacks.c and stacks_room.c: the tables themselves. With the lock of stacks.h. */
 #pragma once
 
-#include "tracker/table/rows.h"
+#include "tracker/table/row_lists.h"
 #include "stacks_read.h"
 
 /* Most of what stacks take is these, so each is 8 bytes. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* baseline.c - the counts since the last reset, fork or change of tenant; see snapshot.h. */
 #include "fork_baseline.h"
-#include "objects.h"
-#include "overruns.h"
+#include "object_sums.h"
+#include "faults.h"
 #include "peak.h"
 #include "snapshot.h"
 

@@ -27,12 +27,12 @@
 
 #include "tracker/base/quick.h"
 #include "shared/sys/sys.h"
-#include "overruns.h"
+#include "faults.h"
 #include "snapshot.h"
 #include "shard.h"
 #include "caller_cache.h"
 #include "mappings.h"
-#include "objects.h"
+#include "object_sums.h"
 
 enum {
 	PATIENCE_MS = 1000,   /* a sweep's, for threads and readers */

@@ -6,7 +6,7 @@
 #include "tracker/base/quick.h"
 #include "tracker/table/adopted.h"
 #include "tracker/table/caller_cache.h"
-#include "tracker/table/overruns.h"
+#include "tracker/table/faults.h"
 #include "tracker/stacks/stacks.h"
 #include "shared/sys/log.h"
 #include "dismiss.h"

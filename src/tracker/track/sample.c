@@ -11,7 +11,7 @@
 #include "tracker/caller/unwind.h"
 #include "tracker/caller/ruby/ruby_stack.h"
 #include "tracker/table/generation.h"
-#include "tracker/table/rows.h"
+#include "tracker/table/row_lists.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/stacks/stacks_copy.h"
 #include "tracker/table/sampled_blocks.h"

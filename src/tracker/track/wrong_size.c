@@ -2,7 +2,7 @@
 #include "wrong_size.h"
 
 #include "tracker/real/own_blocks.h"
-#include "tracker/table/overruns.h"
+#include "tracker/table/faults.h"
 #include "dismiss.h"
 #include "sampled.h"
 

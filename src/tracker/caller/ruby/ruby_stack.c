@@ -7,7 +7,7 @@
 #include "look.h"
 #include "method_name.h"
 #include "safe_read.h"
-#include "tracker/table/rows.h"
+#include "tracker/table/row_lists.h"
 
 /*
  * The method in a C function's frame, as from Ruby 2.6 to 4.0. These marks tell garbage from frames,
