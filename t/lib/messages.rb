@@ -31,7 +31,8 @@ module Messages
     ["complain", {}, "<> <>: {1}"], # dump.c
     ["failed", {}, "<>: {1}: <>"], # socket_lock.c
     ["wrong", {}, "token_file: <> {0}"], # token.c
-    ["refuse", { 1 => /\A"/ }, "{1}"], # attach.c
+    ["refuse_visit", { 1 => /\A"/ }, "{1}"], # tools/attach/main.c
+    ["refuse_call", { 1 => /\A"/ }, "{1}"], # tracker/process/attach.c
     ["mw_trace_refuse", { 1 => /\A"/ }, "{1}"],
     ["mw_holders_fail", { 2 => /holders/ }, "{2}"] # holders/*.c
   ].freeze

@@ -17,7 +17,7 @@
  *   heap, fragmentation, native, files, stacks, tracker: RSS rises steadily, and that part of it most
  *   warming       a rise within the first minutes that gets slower
  *   falls
- *   uncollected   live memory rises, but it isn't proven to be kept (kept.h)
+ *   uncollected   live memory rises, but it isn't proven to be kept (proof.h)
  *   spike         nothing grows, and much of RSS is free memory since live memory was higher
  *   filled, grew, step, sawtooth, flat
  *
