@@ -35,9 +35,9 @@ def options(text)
   entries(text, form, "options.def: not an OPTION").map { |captures| Option.new(*captures) }
 end
 
-# COLUMN(name, TABLES, TYPE, order, "title", "about"), those of /overruns apart
+# COLUMN(name, TABLES, TYPE, order, room, "title", "about"), those of /overruns apart
 def columns(text)
-  form = /COLUMN\(\s*(\w+),\s*(EVERY|FAMILY|KINDS),\s*[A-Z_]+,\s*-?1,\s*#{TEXT},\s*(#{TEXT})\)/
+  form = /COLUMN\(\s*(\w+),\s*(EVERY|FAMILY|KINDS),\s*[A-Z_]+,\s*-?1,\s*[0-6],\s*#{TEXT},\s*(#{TEXT})\)/
   entries(text[/^#ifdef COLUMN\n(.*?)^#endif$/m, 1].to_s, form, "columns.def: not a COLUMN").map { |captures| Column.new(*captures) }
 end
 

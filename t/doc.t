@@ -80,7 +80,7 @@ class TestOfWhatIsMade < Minitest::Test
   def test_a_new_column_comes_into_the_page
     copy do |dir|
       list = File.read("#{dir}/src/api/columns.def")
-      entry = %[COLUMN(colour, EVERY, TEXT, 1, "Colour", "It's \\"red\\" "\n\t"</b>.")\n\n]
+      entry = %[COLUMN(colour, EVERY, TEXT, 1, 0, "Colour", "It's \\"red\\" "\n\t"</b>.")\n\n]
       File.write("#{dir}/src/api/columns.def", list.sub("COLUMN(live,") { entry + $& })
       assert_success make(dir)
       made = File.read("#{dir}/#{PAGE[0]}")
@@ -98,7 +98,7 @@ class TestOfWhatIsMade < Minitest::Test
       File.write("#{dir}/src/api/columns.def", list.sub("COLUMN(live, EVERY", "COLUMN(live, SOME"))
       run = make(dir)
       refute run.status.success?
-      assert_equal "columns.def: not a COLUMN: COLUMN(live, SOME, COUNT, -1, \"Live\",\n", run.stderr
+      assert_equal "columns.def: not a COLUMN: COLUMN(live, SOME, COUNT, -1, 2, \"Live\",\n", run.stderr
     end
     copy do |dir|
       File.write("#{dir}/src/api/options.def", "OPTION(colour, WORD(colour), \"red\", \"Taste\", HELP, \"It.\")\n", mode: "a")

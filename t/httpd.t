@@ -408,7 +408,7 @@ class HttpdRoutesTest < Minitest::Test
   def test_sum
     serving("rows=30")
     foot = get("/each/0?limit=3").body[%r{<tfoot>(.*?)</tfoot>}m, 1]
-    totals = exact(foot).scan(%r{<td class="num(?: by)?">([^<]*)</td>}).map { |(c)| c.delete(",").to_i }
+    totals = exact(foot).scan(%r{<td class="num(?: r\d)?(?: by)?">([^<]*)</td>}).map { |(c)| c.delete(",").to_i }
     all = tsv("/each/0.tsv").drop(1)
     (0..5).each { |i| assert_equal all.sum { |r| r[i].to_i }, totals[i] }
     assert_includes foot, "Sum of 30 rows"

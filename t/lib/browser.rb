@@ -125,8 +125,9 @@ module BrowserTest
     js("[...document.querySelectorAll('#{ROWS}')].map((r) => r.children[arguments[0]].title)", index).map { |s| amount(s) }
   end
 
+  # nil: not known
   def amount(s)
-    return -1.0 if s.start_with?("none")
+    return if s.start_with?("none", "not known", "\u2013")
     s.delete(",").tr("\u2212", "-").to_f
   end
 

@@ -5,13 +5,13 @@
 import { bytesParts, count, lifeParts, small, about } from "./format.js";
 import { serverAbout } from "./server_columns.js";
 
-const meanLife = (rows, i) => (rows.frees[i] ? rows.lifeSum[i] / rows.frees[i] : -1);
+const meanLife = (rows, i) => (rows.frees[i] ? rows.lifeSum[i] / rows.frees[i] : NaN);
 
 // Per cent, as the server's object_error
 export const objectError = (r, i) => Math.round(200 * Math.sqrt(r.objectVariance[i]) / r.objects[i]);
 const objects = (v, r, i) => (v ? `${count(v)}, ± ${objectError(r, i)} %, from ${count(r.objectSamples[i])} samples` : "no sample stays");
 
-// get(rows, slot) is what is sorted by; parts(value, unit of life) what is shown.
+// get(rows, slot) is what is sorted by, NaN if it isn't known: such rows come last; parts(value, unit of life) what is shown.
 // kinds: only if the process keeps stacks. wide: rem; short, slim: the same on half a screen, and on a narrow one.
 // keep: where there is no room for all, the least goes first; keepNarrow: the same on a narrow screen.
 // bar: the tone of the bar behind it. on: shown unless the user chose others.
@@ -33,7 +33,7 @@ export const COLUMNS = [
 	{ id: "frees", title: "frees", wide: 7, keep: 3,
 		get: (r, i) => r.frees[i], parts: (v) => [about(v), ""], exact: count },
 	{ id: "mean_life", title: "life", wide: 5.75, keep: 5, on: true, life: true,
-		get: meanLife, parts: lifeParts, exact: (v) => (v < 0 ? "none was freed" : small(v)) },
+		get: meanLife, parts: lifeParts, exact: (v) => (v === v ? small(v) : "none was freed") },
 	{ id: "max_life", title: "max life", wide: 6.25, keep: 1, life: true,
 		get: (r, i) => r.lifeMax[i], parts: lifeParts, exact: small },
 	{ id: "object_bytes", title: "object bytes", wide: 7, keep: 5,

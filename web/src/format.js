@@ -57,7 +57,7 @@ export function small(n) {
 }
 
 // A lifespan: [“3.1”, “GCs”], or an amount of bytes
-export const lifeParts = (n, unit) => (n === null || n < 0 ? [DASH, ""] : unit === "bytes" ? bytesParts(n) : [small(n), n === 1 ? "GC" : "GCs"]);
+export const lifeParts = (n, unit) => (n === null || Number.isNaN(n) ? [DASH, ""] : unit === "bytes" ? bytesParts(n) : [small(n), n === 1 ? "GC" : "GCs"]);
 export const gcs = (n) => lifeParts(n, "gc").join("\u00a0");
 
 // "14 minutes" and so on, for sentences

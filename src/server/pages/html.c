@@ -59,14 +59,26 @@ static bool is_life(enum mw_type type)
 	return type == MW_TYPE_MEAN_LIFE || type == MW_TYPE_LIFE;
 }
 
+/* Of a column's cells, those of its head included. */
+static void put_class(struct mw_buf *b, const struct mw_column *c, bool sorted_by)
+{
+	if (c->type == MW_TYPE_TEXT)
+		return;
+	mw_buf_fmt(b, " class=\"%s", c->type == MW_TYPE_KIND ? "kind" : "num");
+	if (c->room)
+		mw_buf_fmt(b, " r%d", c->room);
+	mw_buf_str(b, sorted_by ? " by\"" : "\"");
+}
+
 void mw_html_cell(struct mw_buf *b, struct mw_call *call, const struct mw_column *column,
 		  const struct mw_row *r, bool sorted_by)
 {
-	const char *class = column->type == MW_TYPE_KIND ? "kind" : "num";
 	struct mw_cell c = { 0 };
 
 	column->get(r, &c);
-	mw_buf_fmt(b, "<td class=\"%s%s\">", class, sorted_by ? " by" : "");
+	mw_buf_str(b, "<td");
+	put_class(b, column, sorted_by);
+	mw_buf_str(b, ">");
 	if (is_life(column->type) && c.kind != MW_CELL_NONE)
 		life(b, call, &c);
 	else
@@ -301,8 +313,7 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 void mw_html_column_begin(struct mw_buf *b, const struct mw_column *c, int order)
 {
 	mw_buf_str(b, "<th scope=\"col\"");
-	if (c->type != MW_TYPE_TEXT && c->type != MW_TYPE_KIND)
-		mw_buf_str(b, order ? " class=\"num by\"" : " class=\"num\"");
+	put_class(b, c, order);
 	if (order)
 		mw_buf_str(b, order > 0 ? " aria-sort=\"ascending\"" : " aria-sort=\"descending\"");
 	mw_buf_str(b, "><a ");

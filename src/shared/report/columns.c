@@ -82,8 +82,8 @@ static void get_kind(const struct mw_row *r, struct mw_cell *c)
 }
 
 const struct mw_column mw_columns[MW_ALL_COLUMNS_N] = {
-#define COLUMN(name, tables, type, order, title, about) \
-	{ #name, title, about, MW_TYPE_##type, order, get_##name },
+#define COLUMN(name, tables, type, order, room, title, about) \
+	{ #name, title, about, MW_TYPE_##type, order, room, get_##name },
 #include "api/columns.def"
 #undef COLUMN
 };
@@ -92,7 +92,7 @@ const struct mw_column mw_columns[MW_ALL_COLUMNS_N] = {
 #define EVERY_END MW_COLUMNS_N
 #define FAMILY_END MW_FAMILY_COLUMNS_N
 #define KINDS_END MW_ALL_COLUMNS_N
-#define COLUMN(name, tables, type, order, title, about)           \
+#define COLUMN(name, tables, type, order, room, title, about)     \
 	_Static_assert((int)MW_COLUMN_##name < (int)tables##_END, \
 		       #name ": EVERY comes before FAMILY, and that before KINDS");
 #include "api/columns.def"
@@ -100,7 +100,7 @@ const struct mw_column mw_columns[MW_ALL_COLUMNS_N] = {
 
 const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
 #define OVERRUN_COLUMN(name, type, order, title, about) \
-	{ #name, title, about, MW_TYPE_##type, order, get_##name },
+	{ #name, title, about, MW_TYPE_##type, order, 0, get_##name },
 #include "api/columns.def"
 #undef OVERRUN_COLUMN
 };
@@ -108,7 +108,7 @@ const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
 #define get_label get_location
 const struct mw_column mw_label_columns[MW_LABEL_COLUMNS_N] = {
 #define LABEL_COLUMN(name, type, order, title, about) \
-	{ #name, title, about, MW_TYPE_##type, order, get_##name },
+	{ #name, title, about, MW_TYPE_##type, order, 0, get_##name },
 #include "api/columns.def"
 #undef LABEL_COLUMN
 };

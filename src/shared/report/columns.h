@@ -51,12 +51,13 @@ struct mw_column {
 	const char *about; /* one sentence, plain text */
 	enum mw_type type;
 	int order; /* the default: 1 ascending, -1 descending */
+	int room; /* as in columns.def */
 	void (*get)(const struct mw_row *, struct mw_cell *);
 };
 
 /* A column's place in each form, such as MW_COLUMN_total, and the number of all. */
 enum {
-#define COLUMN(name, tables, type, order, title, about) MW_COLUMN_##name,
+#define COLUMN(name, tables, type, order, room, title, about) MW_COLUMN_##name,
 #include "api/columns.def"
 #undef COLUMN
 	MW_ALL_COLUMNS_N
@@ -70,12 +71,12 @@ enum mw_tables { MW_TABLES_EVERY, MW_TABLES_FAMILY, MW_TABLES_KINDS };
 /* clang-format off */
 enum {
 	MW_COLUMNS_N = 0
-#define COLUMN(name, tables, type, order, title, about) + (MW_TABLES_##tables <= MW_TABLES_EVERY)
+#define COLUMN(name, tables, type, order, room, title, about) + (MW_TABLES_##tables <= MW_TABLES_EVERY)
 #include "api/columns.def"
 #undef COLUMN
 	,
 	MW_FAMILY_COLUMNS_N = 0
-#define COLUMN(name, tables, type, order, title, about) + (MW_TABLES_##tables <= MW_TABLES_FAMILY)
+#define COLUMN(name, tables, type, order, room, title, about) + (MW_TABLES_##tables <= MW_TABLES_FAMILY)
 #include "api/columns.def"
 #undef COLUMN
 };
