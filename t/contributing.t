@@ -3,21 +3,22 @@
 # frozen_string_literal: true
 #
 # The recipes of doc/contributing.md work: the files and names that they name are there, and
-# whoever does just what the recipes for a column, an option and a route say has one of each.
-# That is tried in a copy of the checkout, which is built.
+# whoever does just what they say has one of each, and turns no test red. That is tried in a copy
+# of the checkout, which is built.
 require_relative "lib/tap"
 require "fileutils"
 require "socket"
 
 class ContributingTest < Minitest::Test
   PAGE = File.join(ROOT, "doc/contributing.md")
-  RECIPES = ["column", "option", "route", "hook"].freeze
+  RECIPES = %w[column option route metric kind hook].freeze
 
   # The changes that the recipes name: [file, text that is there, text that goes before it].
   # A file that is missing is made. When a file moves or changes, it is changed here and on the page.
   EDITS = {
     "column" => [
-      ["src/api/columns.def", "COLUMN(live_bytes, EVERY", %(COLUMN(example, EVERY, COUNT, -1, "An example", "Twice the allocations.")\n\n)],
+      ["src/api/columns.def", "COLUMN(live_bytes, EVERY", %(COLUMN(example, EVERY, COUNT, -1, 6, "An example", "Twice the allocations.")\n\n)],
+      ["src/api/columns.def", "COLUMN(max_life, EVERY", %(COLUMN(mean_size, EVERY, MEAN, -1, 6, "Mean size", "Mean size of the live blocks.")\n\n)],
       ["src/shared/report/columns.c", "static void get_growth(", <<~C],
         static void get_example(const struct mw_row *r, struct mw_cell *c)
         {
@@ -25,30 +26,51 @@ class ContributingTest < Minitest::Test
         	c->u = 2 * r->allocations;
         }
 
+        static void get_mean_size(const struct mw_row *r, struct mw_cell *c)
+        {
+        	c->kind = r->live ? MW_CELL_RATIO : MW_CELL_NONE;
+        	c->u = r->live_bytes;
+        	c->by = r->live;
+        }
+
       C
       ["web/src/columns.js", "\t{ id: \"live_bytes\"", <<~JS],
         \t{ id: "example", title: "example", wide: 5, get: (r, i) => 2 * r.allocations[i], parts: (v) => [about(v), ""], exact: count },
+        \t{ id: "mean_size", title: "size", wide: 5, get: (r, i) => r.liveBytes[i] / r.live[i], parts: bytesParts, exact: count },
       JS
       ["web/src/save.js", "\tlive_bytes: ", "\texample: (r, i) => 2 * r.allocations[i],\n"],
-      ["doc/reading-the-numbers.md", "| `live_bytes` | bytes", "| `example` | twice the allocations |\n"]
+      ["web/src/save.js", "\tmax_life: ", "\tmean_size: (r, i) => (r.live[i] ? (r.liveBytes[i] / r.live[i]).toFixed(3) : \"\"),\n"],
+      ["doc/reading-the-numbers.md", "| `live_bytes` | bytes", "| `example` | twice the allocations |\n"],
+      ["doc/reading-the-numbers.md", "| `max_life` |", "| `mean_size` | the mean size of the live blocks |\n"]
     ],
     "option" => [
       ["src/api/options.def", "OPTION(source, ", %(OPTION(example, IF(example), "yes", "HTTP server",\n       "an example",\n       "An example.")\n\n)],
       ["src/shared/options/options.h", "\tbool read_only;\n", "\tbool example;\n"],
-      ["src/shared/options/keys.c", "const struct mw_key mw_keys[]", <<~C]
+      ["src/shared/options/keys.c", "const struct mw_key mw_keys[]", <<~C],
         static bool set_example(struct mw_parser *p, const char *value)
         {
-        	if (strcmp(value, "yes"))
-        		return mw_option_wrong(p, value, "is not yes");
+        	size_t at;
+
+        	if (!one_of(p, value, &at))
+        		return false;
         	p->o->example = true;
         	return true;
+        }
+
+      C
+      ["t/unit/test_options.c", "TEST(children)\n", <<~C]
+        TEST(example)
+        {
+        	right("example:yes");
+        	assert_true(o.example);
+        	refused_value("", "example", "no", "is unknown: use yes");
         }
 
       C
     ],
     "route" => [
       ["src/api/routes.def", "MW_ROUTE(GET | QUERY, \"/metrics\"", "MW_ROUTE(GET | QUERY, \"/example\", mw_page_example, NONE)\n"],
-      ["src/server/pages/example.c", nil, <<~C]
+      ["src/server/pages/example.c", nil, <<~C],
         #include "pages.h"
 
         void mw_page_example(struct mw_call *call)
@@ -56,12 +78,51 @@ class ContributingTest < Minitest::Test
         	mw_reply(call, 200, "an example");
         }
       C
+      ["t/unit/test_routes.c", "TEST(test_metrics)\n", <<~C],
+        TEST(test_example)
+        {
+        	assert_int_equal(ask("GET", "/example", NULL, "", MW_PEER_UNIX), 200);
+        	assert_true(has("an example"));
+        	assert_int_equal(ask("POST", "/example", NULL, "", MW_PEER_UNIX), 405);
+        }
+
+      C
+      ["doc/http.md", "| `GET /metrics` |", "| `GET /example` | an example |\n"],
+      ["doc/mwrap.1", ".TP\n.B GET /metrics\n", ".TP\n.B GET /example\nAn example.\n"]
+    ],
+    "metric" => [
+      ["src/server/report/metrics.c", "GET(rss,", "GET(example, m->stats.ever_known, 2 * m->stats.live_bytes)\n"],
+      ["src/server/report/metrics.c", "\t{ \"mwrap_rss_bytes\"", %(\t{ "mwrap_example_bytes", GAUGE, "bytes", "An example.", get_example },\n)]
+    ],
+    "kind" => [
+      ["src/shared/report/kinds.def", "KIND(LIBC, ", %(KIND(EXAMPLE, "an example")\n)],
+      ["src/shared/report/kinds.def", "PASS(\"ruby_x*\")", %(CALL("example_alloc*", EXAMPLE)\n)],
+      ["doc/stacks.md", "| `other` | none", "| `an example` | an example |\n"]
+    ],
+    "hook" => [
+      ["src/api/hooks.def", "/* tracker/hooks/sized.c */", "MW_HOOK_NEXT(mallopt, int, (int, int))\n\n"],
+      ["src/tracker/hooks/malloc.c", "/* --- aligned, and C++", <<~C]
+        int mallopt(int, int);
+        MW_EXPORT int mallopt(int which, int value)
+        {
+        	mw_real_init();
+        	return mw_next.mallopt ? mw_next.mallopt(which, value) : 0;
+        }
+
+      C
     ]
   }.freeze
-  # Tests that see columns by their names pass with one more in the middle. t/agree.t and t/browser.t take longer.
-  OF_A_COLUMN = { "t/serves.t" => //, "t/httpd.t" => //, "t/soak.t" => /noticed/, "t/readme.t" => /columns/ }.freeze
-  UNITS_OF_A_COLUMN = %w[test_report test_dump test_at test_escape test_kinds].freeze
-  SCRIPTS_OF_A_COLUMN = %w[columns plot fit kinds state rows matches].freeze
+  # Files that only some hooks concern.
+  FOR_SOME = { "hook" => %w[src/tracker/real/real.c] }.freeze
+  # Tests that the recipes touch: with all of these made, each of a kind of its own.
+  TESTS = {
+    "t/serves.t" => //, "t/httpd.t" => //, "t/soak.t" => /noticed/, "t/readme.t" => /columns/, "t/doc.t" => //,
+    "t/agree.t" => /ruby_process$/, "t/browser.t" => /every_column/, "t/browser_narrow.t" => /plain_tables/,
+    "t/metrics.t" => /both_forms|as_the_other/, "t/messages.t" => //, "t/kinds.t" => /lines_of_one_kind/, "t/family.t" => nil, "t/symbols.t" => nil
+  }.freeze
+  UNITS = %w[test_report test_dump test_at test_escape test_kinds test_options test_routes test_metrics].freeze
+  PROGRAMS = %w[.build/t/programs/fake_server .build/t/programs/family .build/t/preload/above.so .build/t/preload/witness.so].freeze
+  SCRIPTS = %w[columns plot fit kinds state rows matches].freeze
   EXAMPLE_OF = { "src/server/pages/example.c" => "src/server/pages/metrics.c" }.freeze
 
   # { "column" => its lines, without their numbers }
@@ -95,21 +156,23 @@ class ContributingTest < Minitest::Test
       edited = edits.map { |file, *| EXAMPLE_OF.fetch(file, file) }.uniq
       named = recipes.fetch(name).flat_map { |line| files(line) }
       assert_equal edited, named & edited, name
-      assert_equal edited.grep(/\Asrc\//), named.grep(/\Asrc\//), name
+      assert_equal edited.grep(/\Asrc\//), named.grep(/\Asrc\//) - FOR_SOME.fetch(name, []), name
     end
   end
 
-  def test_a_column_an_option_and_a_route_are_there_after_these_edits
+  def test_what_the_recipes_add_is_there_after_these_edits
     in_tmp do |dir|
       copy = File.join(dir, "copy")
       copy_to(copy)
       EDITS.each_value { |edits| edits.each { |edit| apply(copy, *edit) } }
-      run = make(copy, "doc", "all")
+      assert_success make(copy, "doc")
+      assert_success run_command("node", File.join(copy, "web/build.mjs"))
+      run = make(copy, "all")
       assert_success run
       refute_match(/warning:/, run.stderr)
       option(copy)
-      served(copy, File.join(dir, "s")) { |get| column(get) || route(get) }
-      column_turns_no_test_red(copy)
+      served(copy, File.join(dir, "s")) { |get| column(get) || route(get) || metric(get) }
+      no_test_turns_red(copy)
     end
   end
 
@@ -134,6 +197,7 @@ class ContributingTest < Minitest::Test
       FileUtils.mkdir_p(File.join(copy, File.dirname(name)))
       FileUtils.cp_r(File.join(ROOT, name), File.join(copy, name), preserve: true)
     end
+    Dir.glob(%w[web/node_modules .build/gems-*], base: ROOT).each { |name| FileUtils.ln_s(File.join(ROOT, name), File.join(copy, name)) }
   end
 
   def apply(copy, file, there, text, instead = nil)
@@ -144,12 +208,12 @@ class ContributingTest < Minitest::Test
     File.write(path, before.sub(there) { instead ? text : text + there })
   end
 
-  def column_turns_no_test_red(copy)
-    units = UNITS_OF_A_COLUMN.map { |name| ".build/t/unit/#{name}" }
-    assert_success make(copy, *units, ".build/t/programs/fake_server")
+  def no_test_turns_red(copy)
+    units = UNITS.map { |name| ".build/t/unit/#{name}" }
+    assert_success make(copy, *units, *PROGRAMS)
     units.each { |unit| assert_passes run_command(File.join(copy, unit)), unit }
-    OF_A_COLUMN.each { |test, names| assert_passes run_command(RUBY, File.join(copy, test), "-n", names.inspect), test }
-    scripts = SCRIPTS_OF_A_COLUMN.map { |name| File.join(copy, "t/js/#{name}.test.mjs") }
+    TESTS.each { |test, names| assert_passes run_command(RUBY, File.join(copy, test), *(names && ["-n", names.inspect])), test }
+    scripts = SCRIPTS.map { |name| File.join(copy, "t/js/#{name}.test.mjs") }
     assert_passes run_command("node", "--test", *scripts), "t/js"
   end
 
@@ -161,7 +225,7 @@ class ContributingTest < Minitest::Test
     launcher = File.join(copy, "lib/exe/mwrap")
     assert_success run_command(RUBY, launcher, "true", env: { "MWRAP" => "example:yes" })
     wrong = run_command(RUBY, launcher, "true", env: { "MWRAP" => "example:no" })
-    assert_equal [2, "mwrap: example: \"no\" is not yes\n"], [wrong.status.exitstatus, wrong.stderr]
+    assert_equal [2, "mwrap: example: \"no\" is unknown: use yes\n"], [wrong.status.exitstatus, wrong.stderr]
     assert_includes run_command(RUBY, launcher, "--help").stdout, "example:yes"
   end
 
@@ -205,5 +269,10 @@ class ContributingTest < Minitest::Test
     assert_match(/\AHTTP\/1\.1 200 /, head)
     assert_equal "an example\n", body
     assert_includes JSON.parse(get.("/stats.json")[1])["options"], "example"
+    nil
+  end
+
+  def metric(get)
+    assert_match(/^# TYPE mwrap_example_bytes gauge\n.*\n?mwrap_example_bytes \d+$/, get.("/metrics")[1])
   end
 end

@@ -171,10 +171,13 @@ class RecipesRunTest < Minitest::Test
   def source(dir)
     source = nil
     5.times do # likewise
-      source = JSON.parse(shell(block("recipes.md", "source"), dir).stdout)
+      answer = shell(block("recipes.md", "source"), dir).stdout
+      next unless answer.start_with?("{") # that worker doesn't know the location
+
+      source = JSON.parse(answer)
       break if source["location"]&.end_with?("/app/controllers/leaks_controller.rb:5")
     end
-    assert source["location"].end_with?("/app/controllers/leaks_controller.rb:5"), source.inspect
+    assert source&.fetch("location")&.end_with?("/app/controllers/leaks_controller.rb:5"), source.inspect
     assert_includes source["lines"].join("\n"), "KEPT << "
   end
 

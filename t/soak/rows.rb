@@ -52,7 +52,7 @@ module Rows
   def value(name, cell)
     case name
     when "location", "kind" then cell
-    when "mean_life", "object_error" then cell.empty? ? nil : Float(cell)
+    when *(MwrapTest::NUMBER_COLUMNS - MwrapTest::WHOLE_COLUMNS) then cell.empty? ? nil : Float(cell)
     else Integer(cell, 10)
     end
   rescue ArgumentError
