@@ -10,15 +10,6 @@
 
 #include "ext.h"
 
-const struct mw_api *mw_tracker = &mw_no_tracker;
-
-void mw_tracker_is(const struct mw_api *api)
-{
-	mw_tracker = api;
-	if (api->extended)
-		api->extended();
-}
-
 static void find_tracker(void)
 {
 	const struct mw_api *api = dlsym(RTLD_DEFAULT, "mwrap_api");
