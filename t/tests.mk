@@ -242,7 +242,7 @@ FUZZ_CC ?= clang
 FUZZ_TIME ?= 600
 FUZZ := $(patsubst t/fuzz/%.c,%,$(wildcard t/fuzz/*.c))
 FUZZ_SRC := $(filter-out src/server/httpd/%,$(call c,shared memory server recording/format)) \
-	$(patsubst %,src/tools/replay/%.c,befores index json lives mem merge names packed pages refs streams)
+	$(patsubst %,src/tools/replay/%.c,befores births index large_pages mem merge names packed read_json refs streams)
 $(eval $(call build,fuzz,for fuzzing,$$(FUZZ_CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_asan) -fsanitize=fuzzer-no-link))
 $(FUZZ:%=$(B)/fuzz/%): $(B)/fuzz/%: t/fuzz/%.c $(wildcard t/fuzz/*.h) t/unit/fake_api.h $(FUZZ_SRC:%.c=$(B)/fuzz/%.o) $(B)/fuzz/web.o
 	$(call say,LD,$@)
