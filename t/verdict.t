@@ -481,7 +481,8 @@ class VerdictTest < Minitest::Test
     assert_equal "app.rb:4", v["at_text"]
     assert_match(/\A#{grows("app.rb:4", "kept by BOOT, an Array")}\.\n/, scene.body("/#{scene.child}/verdict", at: at).force_encoding("UTF-8"))
     parent = JSON.parse(scene.body("/verdict.json", at: at))
-    assert_equal ["flat", nil], parent.values_at("kind", "at"), "#{parent["sentence"]}\n#{scene.body("/history.json", at: at)}"
+    # on a busy machine pages of its files may come late: a step of theirs, of no line
+    assert_includes [["flat", nil], ["step", nil]], parent.values_at("kind", "at"), "#{parent["sentence"]}\n#{scene.body("/history.json", at: at)}"
     assert_operator v["since"], :>=, JSON.parse(scene.body("/#{scene.child}/history.json", at: at))["fine"]["t"].first
     # all of them in one sentence, from either
     [at, scene.at(:forked_child)].each do |one|
@@ -491,8 +492,8 @@ class VerdictTest < Minitest::Test
     all = JSON.parse(scene.body("/all/verdict.json", at: at))
     assert_equal %w[self growing sentence next processes grow silent kinds fastest pid kind rate_bytes_per_minute], all.keys
     assert_equal [{ "pid" => scene.child, "kind" => "grows", "rate_bytes_per_minute" => all["rate_bytes_per_minute"] }], all["fastest"]
-    assert_equal [true, 2, 1, 0, { "flat" => 1, "grows" => 1 }, scene.child, "grows"],
-                 all.values_at("growing", "processes", "grow", "silent", "kinds", "pid", "kind")
+    assert_equal [true, 2, 1, 0, scene.child, "grows"], all.values_at("growing", "processes", "grow", "silent", "pid", "kind")
+    assert_includes [{ "flat" => 1, "grows" => 1 }, { "step" => 1, "grows" => 1 }], all["kinds"]
     assert_in_delta v["rate_bytes_per_minute"], all["rate_bytes_per_minute"], v["rate_bytes_per_minute"] / 4.0
     assert_line scene.get("/all/verdict?range=1h", at: at), 400, /of one process only/
     assert_line scene.post("/all/verdict", at: at), 405
