@@ -211,7 +211,7 @@ class FamiliesStacksTest < Minitest::Test
     assert_equal MwrapTest::COLUMNS + %w[processes kind kind_samples], body("/all/each/0.tsv").lines[0].chomp.split("\t")
     part = JSON.parse(body("/all/each/0.json?kind=string")).find { |h| h["location"] == line }
     assert_operator part["live_bytes"], :>, 14_000_000
-    assert_includes body("/all/each/0").force_encoding("UTF-8"), '<td class="kind">string'
+    assert_includes body("/all/each/0").force_encoding("UTF-8"), '<td class="kind r1">string'
     one = JSON.parse(body("/#{pids[1]}/each/0.json?kind=string")).find { |h| h["location"] == line }
     assert_in_delta 8_000_000, one["live_bytes"], 500_000
   end

@@ -234,9 +234,9 @@ class KindsTest < Minitest::Test
   def test_the_page
     start("stacks:16k", orders: ["strings 100", "arrays 100"])
     page = body("/each/0").force_encoding("UTF-8")
-    assert_match(%r{<td class="kind">string \d+ %</td>}, page)
+    assert_match(%r{<td class="kind r1">string \d+ %</td>}, page)
     ["<option>kind</option>", '<label>Kind <input name="kind" value=""></label>', ">Kind</a></th>", ">Samples</a></th>"].each { |s| assert_includes page, s }
-    assert_match(%r{<tfoot>.*<td class="kind">[a-z ]+ \d+ %</td>}m, page)
+    assert_match(%r{<tfoot>.*<td class="kind r1">[a-z ]+ \d+ %</td>}m, page)
     kinds = body("/each/0?group=kind").force_encoding("UTF-8")
     link = kinds[%r{<a href="([^"]*)"><[^<]*>?string<}, 1] || kinds[%r{href="([^"]*kind=string[^"]*)"}, 1]
     assert_equal "/each/0?kind=string", link
