@@ -3,8 +3,10 @@
 # frozen_string_literal: true
 #
 # The rooms that each room of src/ may include. Each folder of src/ is a product, and its folders are rooms: a product
-# includes shared/, memory/ and api/, and itself. In it data flows one way, so there is no cycle.
+# includes shared/, memory/ and api/, and itself. In it data flows one way, so there is no cycle. In a room, files
+# that lead to each other, as the linker sees it, are one thing: three at most.
 
+require "tsort"
 require_relative "lib/c_tests"
 
 include CTests
@@ -112,5 +114,32 @@ pairs = sources.flat_map do |file, text|
       .select { |t| sources.key?("#{t}.h") && t != file.sub(/\.[ch]\z/, "") && file.end_with?(".h") }.map { |t| [file.sub(/\.h\z/, ""), t] }
 end
 is(pairs.select { |a, b| pairs.include?([b, a]) } - ONE_THING, [], "no two headers include each other")
+
+# --- files, by the symbols of what is built -----------------------------------------------------------------------
+
+# A file leads to those that define what it uses. { file => [defined, used] } to { file => files }
+def links(symbols)
+  made = Hash.new { |h, name| h[name] = [] }
+  symbols.each { |file, (defined, _)| defined.each { |name| made[name] << file } }
+  symbols.to_h do |file, (_, used)|
+    # a name that several products define is the own one's, or one that all share
+    [file, used.filter_map { |name| made[name].min_by { |f| f[/\A\w+/] == file[/\A\w+/] ? 0 : f.match?(/\A(?:shared|memory)\//) ? 1 : 2 } if made.key?(name) }.uniq - [file]]
+  end
+end
+
+def circles(links) = TSort.strongly_connected_components(links.method(:each_key), ->(file, &each) { links.fetch(file).each(&each) }).select { |c| c.size > 1 }
+
+planted = links({ "a/1.c" => [%w[f], %w[g]], "a/2.c" => [%w[g], %w[h f]], "a/3.c" => [%w[h], %w[k]], "b/4.c" => [%w[k f], %w[f]] })
+is(circles(planted).map(&:sort), [%w[a/1.c a/2.c]], "a circle of files is seen")
+
+# what is exported under libc's names is called as libc's
+hooks = File.read("#{SRC}/api/hooks.def").scan(/^MW_\w+\((\w+)/).flatten
+symbols = sources.keys.grep(/\.c\z/).to_h do |file|
+  object = [".build/src/#{file.sub(/c\z/, "o")}", *Dir[".build/ruby-*/#{File.basename(file, ".c")}.o", base: ROOT]].find { |o| File.exist?("#{ROOT}/#{o}") }
+  names = object ? IO.popen(["nm", "#{ROOT}/#{object}"], &:readlines).map { |l| l.split.last(2) } : []
+  [file, names.partition { |type, _| type != "U" }.map { |half| half.filter_map { |type, name| name if type.match?(/[A-Z]/) } - hooks }]
+end
+ok(symbols.count { |_, (defined, _)| defined.any? } > 350, "files and their symbols", symbols.select { |_, (d, _)| d.empty? }.keys.inspect)
+is(circles(links(symbols)).select { |c| c.size > 3 }, [], "no circle of more than three files")
 
 done_testing

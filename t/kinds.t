@@ -245,7 +245,7 @@ class KindsTest < Minitest::Test
     assert_includes of_kind, '<input name="kind" value="string">'
     assert_includes of_kind, "app.rb:#{KIND.fetch("strings")[0]}".sub(/\A.*:/, ":")
     assert_includes body("/each/0?kind=nothing"), "No location has memory of that kind."
-    assert_includes body("/"), 'class="kind"'
+    assert_includes body("/"), 'class="kind r1"'
   end
 
   # The live page's: shares of each row, by its id there.
