@@ -79,8 +79,8 @@ def wrong(crossings)
 end
 
 planted = { "tracker/table/a.h" => "#include \"tracker/track/b.h\"\n", "tracker/track/b.h" => "", "tracker/track/c.c" => "#include \"tracker/table/a.h\"\n# include \"b.h\"\n",
-            "tracker/process/d.c" => "#include \"server/httpd/server.h\"\n", "server/httpd/server.h" => "" }
-is(wrong(crossings(planted)), ["tracker/table/a.h: tracker/table may not include tracker/track/b.h", "tracker/process/d.c: tracker/process may not include server/httpd/server.h"],
+            "tracker/process/d.c" => "#include \"server/httpd/server_state.h\"\n", "server/httpd/server_state.h" => "" }
+is(wrong(crossings(planted)), ["tracker/table/a.h: tracker/table may not include tracker/track/b.h", "tracker/process/d.c: tracker/process may not include server/httpd/server_state.h"],
       "an arrow the wrong way is seen")
 
 # A product includes itself and the shared rooms, and of another product only the header of its offer.

@@ -3,7 +3,7 @@
  * after_fork.c - lets go of the parent's server in a forked child.
  *
  * A child that kept the listening socket or a client's connection open would make a dead parent
- * look alive. The state may be half-updated; server.h has the rules that make this work. The child
+ * look alive. The state may be half-updated; server_state.h has the rules that make this work. The child
  * of a threaded process may make only async-signal-safe calls: no malloc, no stdio, no lock.
  */
 #include "after_fork.h"
@@ -27,7 +27,7 @@
 #include "prover.h"
 #include "relay.h"
 #include "server/reports/reports.h"
-#include "server.h"
+#include "server_state.h"
 #include "takeover.h"
 #include "token.h"
 

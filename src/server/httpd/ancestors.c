@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "server/family/family.h"
-#include "server.h"
+#include "server_state.h"
 
 #define VALUE_MAX 4096 /* bytes of MWRAP that are compared */
 

@@ -16,7 +16,7 @@
 #include "shared/sys/times.h"
 #include "server/family/family.h"
 #include "rundir.h"
-#include "server.h"
+#include "server_state.h"
 #include "socket_lock.h"
 
 enum {

@@ -27,11 +27,11 @@
 #include "live.h"
 #include "loop.h"
 #include "relay.h"
-#include "server.h"
+#include "server_state.h"
 
 #define ACCEPT_BATCH 16u
 
-/* A forked child finds its descriptors here: see server.h. */
+/* A forked child finds its descriptors here: see server_state.h. */
 static struct mw_conn conns[MW_CONNECTIONS_MAX];
 static unsigned conns_max; /* slots in use */
 

@@ -15,7 +15,7 @@
 #include "listeners.h"
 #include "loop.h"
 #include "mhd.h"
-#include "server.h"
+#include "server_state.h"
 
 const struct mw_mhd *mw_mhd;
 

@@ -15,7 +15,7 @@
 #include "server/http/access.h"
 #include "shared/sys/mutex.h"
 #include "listen.h"
-#include "server.h"
+#include "server_state.h"
 #include "token.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

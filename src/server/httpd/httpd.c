@@ -31,7 +31,7 @@
 #include "relay.h"
 #include "server/reports/reports.h"
 #include "rundir.h"
-#include "server.h"
+#include "server_state.h"
 #include "takeover.h"
 #include "token.h"
 

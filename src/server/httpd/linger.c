@@ -27,7 +27,7 @@
 #include "descriptors.h"
 #include "listeners.h"
 #include "loop.h"
-#include "server.h"
+#include "server_state.h"
 
 #define BYTES_MAX ((uint64_t)4 << 20)
 #define AT_ONCE 64 /* reads before other descriptors have their turn */
@@ -40,7 +40,7 @@ struct mw_linger {
 	uint64_t left;   /* bytes that may still come */
 };
 
-/* The server's thread only. A forked child finds its descriptors here: see server.h. */
+/* The server's thread only. A forked child finds its descriptors here: see server_state.h. */
 static struct mw_linger lingers[MW_LINGERS_MAX];
 
 _Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a slot for each");

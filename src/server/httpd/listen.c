@@ -24,7 +24,7 @@
 #include "descriptors.h"
 #include "listeners.h"
 #include "rundir.h"
-#include "server.h"
+#include "server_state.h"
 #include "socket_lock.h"
 #include "socket_mode.h"
 #include "takeover.h"

@@ -11,11 +11,11 @@
 
 #include "shared/sys/times.h"
 #include "loop.h"
-#include "server.h"
+#include "server_state.h"
 #include "socket_lock.h"
 #include "tcp.h"
 
-/* A forked child finds its descriptors here: see server.h. */
+/* A forked child finds its descriptors here: see server_state.h. */
 static struct mw_listener listeners[MW_LISTENERS_MAX];
 static _Atomic unsigned used; /* seq_cst: the thread that ends the process reads it, too */
 

@@ -3,7 +3,7 @@
  * listeners.h - the sockets that the server listens on. listen.c and tcp.c open them.
  *
  * The server's thread only, except mw_listeners_unlink(), and what is for a forked child. See
- * server.h for the rules that let a child find the descriptors.
+ * server_state.h for the rules that let a child find the descriptors.
  */
 #pragma once
 

@@ -32,7 +32,7 @@
 #include "own_site.h"
 #include "prover.h"
 #include "relay.h"
-#include "server.h"
+#include "server_state.h"
 #include "takeover.h"
 #include "token.h"
 

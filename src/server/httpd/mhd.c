@@ -39,7 +39,7 @@
 #include "live.h"
 #include "own_site.h"
 #include "relay.h"
-#include "server.h"
+#include "server_state.h"
 #include "token.h"
 
 #define CONN_MEMORY ((size_t)64 << 10)

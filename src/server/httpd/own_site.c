@@ -11,7 +11,7 @@
 #include "descriptors.h"
 
 static struct mw_site site; /* under the lock while it is lent; else the server's thread's */
-/* of /proc/self; a forked child finds its descriptors here: see server.h */
+/* of /proc/self; a forked child finds its descriptors here: see server_state.h */
 static struct mw_proc_file statm = { .fd = -1 }, smaps = { .fd = -1 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

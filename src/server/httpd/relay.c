@@ -20,7 +20,7 @@
 #include "listen.h"
 #include "loop.h"
 #include "own_site.h"
-#include "server.h"
+#include "server_state.h"
 
 enum {
 	STACK = 512 * 1024, /* as the server's */

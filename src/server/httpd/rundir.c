@@ -12,7 +12,7 @@
 #include "shared/sys/sys.h"
 #include "server/family/family.h"
 #include "ancestors.h"
-#include "server.h"
+#include "server_state.h"
 #include "cleanup.h"
 
 /* The longest text behind BASE: "/mwrap-UID/PORT-KEY-PID.PID.lock" */

@@ -13,7 +13,7 @@
 #include "ancestors.h"
 #include "listen.h"
 #include "listeners.h"
-#include "server.h"
+#include "server_state.h"
 #include "socket_lock.h"
 #include "cleanup.h"
 #include "tcp.h"

@@ -20,7 +20,7 @@
 #include "shared/sys/sys.h"
 #include "descriptors.h"
 #include "listeners.h"
-#include "server.h"
+#include "server_state.h"
 #include "token.h"
 
 static socklen_t tcp_addr(struct sockaddr_storage *ss, const char *host, uint16_t port)

@@ -27,7 +27,7 @@
 #include "server/http/access.h"
 #include "endpoint.h"
 #include "listen.h"
-#include "server.h"
+#include "server_state.h"
 #include "takeover.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * server.h - the state of the server as a whole, and the rules for all of it.
+ * server_state.h - the state of the server as a whole, and the rules for all of it.
  *
  * There is one server. Its state is in static memory, and each file owns a part: others reach that
  * by the functions of its header. Only the server's thread writes. Exceptions:
