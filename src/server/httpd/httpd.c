@@ -25,6 +25,7 @@
 #include "listen.h"
 #include "listeners.h"
 #include "live.h"
+#include "load_mhd.h"
 #include "loop.h"
 #include "own_site.h"
 #include "prover.h"
@@ -36,8 +37,6 @@
 #include "token.h"
 
 enum { OPENING_MS = 2000, OPENING_STEP_MS = 20 };
-
-struct mw_server mw_server;
 
 static void set_state(enum mw_server_state s)
 {
@@ -86,7 +85,11 @@ static void opened(void)
 	tell_opened = NULL;
 }
 
-void mw_server_park(const char *file, unsigned line, const char *why)
+/*
+ * libmicrohttpd can't go on and would abort(): ends the server, not the process. The server's thread
+ * sleeps for ever.
+ */
+static _Noreturn void park(const char *file, unsigned line, const char *why)
 {
 	mw_log("libmicrohttpd: gave up (%s:%u: %.*s): the server is off", file, line,
 	       (int)strcspn(why, "\n"), why);
@@ -168,6 +171,7 @@ static void prepare(const struct mw_api *api)
 	mw_server.api = api;
 	mw_server.pid = getpid();
 	mw_ask_leaving = api->leaving;
+	mw_mhd_park = park;
 	mw_connections_start();
 	mw_linger_reset();
 	mw_fd_start();

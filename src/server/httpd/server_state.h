@@ -76,9 +76,3 @@ static inline void mw_moves_end(void)
 {
 	atomic_store(&mw_server.moves, (atomic_load(&mw_server.moves) | 1) + 1);
 }
-
-/*
- * libmicrohttpd can't go on and would abort(): ends the server, not the process. The server's thread
- * sleeps for ever.
- */
-_Noreturn void mw_server_park(const char *file, unsigned line, const char *why);
