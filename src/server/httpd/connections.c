@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * connections.c - gives connections a slot, and takes it away.
+ * connections.c - the slots of connections, and which client loses its own.
  *
  * There are conns_max slots. When they are full, the client that has been silent longest loses its
  * slot: idle clients never keep a newcomer out. A client has MW_REQUEST_MS in all to send a
@@ -12,24 +12,12 @@
 #include "connections.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "shared/sys/log.h"
 #include "shared/sys/times.h"
-#include "daemon.h"
-#include "descriptors.h"
-#include "listeners.h"
-#include "live.h"
 #include "loop.h"
-#include "relay.h"
-#include "server_state.h"
-
-#define ACCEPT_BATCH 16u
 
 /* A forked child finds its descriptors here: see server_state.h. */
 static struct mw_conn conns[MW_CONNECTIONS_MAX];
@@ -142,80 +130,13 @@ static struct mw_conn *least_useful(uint64_t now)
 	return c && now - c->since >= MW_SHUFFLE_MS ? c : NULL;
 }
 
-/* Returns a free slot, dropping a connection if need be; NULL if all are busy. */
-static struct mw_conn *slot(uint64_t now)
+bool mw_connections_drop_one(uint64_t now)
 {
-	struct mw_conn *c = mw_conn_of(-1);
+	struct mw_conn *c = least_useful(now);
 
-	for (int tries = 0; !c && tries < 4; tries++) {
-		c = least_useful(now);
-		if (!c)
-			break;
+	if (c)
 		drop_connection(c);
-		mw_daemon_run(); /* sees the end of the dropped stream and closes it */
-		c = mw_conn_of(-1);
-	}
-	return c;
-}
-
-/* There is no libmicrohttpd: the client learns why, and so does the log, once. */
-static void refuse_client(int fd, const char *why)
-{
-	static bool told;
-	char text[MW_ERROR_MAX + 256];
-
-	snprintf(text, sizeof(text),
-		 "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
-		 "Cache-Control: no-store\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s\n",
-		 strlen(why) + 1, why);
-
-	if (!told)
-		mw_log("%s", why);
-	told = true;
-	(void)!send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
-	close(fd);
-}
-
-static void take_client(struct mw_listener *l, int fd, uint64_t now)
-{
-	struct mw_conn *c = slot(now);
-
-	if (!c) {
-		close(fd);
-		return;
-	}
-	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp };
-	mw_conn_phase(c, MW_CONN_WAITING, now);
-	if (!mw_daemon_add(l, fd))
-		c->fd = -1;
-}
-
-void mw_connections_accept(struct mw_listener *l, uint64_t now)
-{
-	/* fewer than the slots: a newcomer's request is read before others evict it */
-	unsigned batch = conns_max / 2 < ACCEPT_BATCH ? conns_max / 2 : ACCEPT_BATCH;
-
-	char err[MW_ERROR_MAX];
-	bool serves = !mw_daemon_begin(err);
-
-	for (unsigned i = 0; i < batch; i++) {
-		int fd, e;
-
-		mw_moves_begin();
-		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		e = errno;
-		if (fd >= 0) {
-			if (serves)
-				take_client(l, mw_fd_high(fd), now);
-			else
-				refuse_client(fd, err);
-		} else if (e == EMFILE || e == ENFILE || e == ENOBUFS || e == ENOMEM) {
-			mw_listener_pause(l, now);
-		}
-		mw_moves_end();
-		if (fd < 0 && e != ECONNABORTED && e != EINTR)
-			return;
-	}
+	return c != NULL;
 }
 
 static uint64_t patience(const struct mw_conn *c)
@@ -225,7 +146,7 @@ static uint64_t patience(const struct mw_conn *c)
 					      MW_RESPONSE_MS;
 }
 
-int mw_connections_expire(uint64_t now)
+int mw_connections_expire(uint64_t now, bool (*waits)(const struct mw_conn *))
 {
 	int next = -1;
 
@@ -233,8 +154,7 @@ int mw_connections_expire(uint64_t now)
 		struct mw_conn *c = &conns[i];
 		uint64_t end = c->since + patience(c);
 
-		if (c->fd < 0 || c->dropped ||
-		    (c->phase == MW_CONN_WATCHING && (mw_live_waits(c) || mw_relay_waits(c))))
+		if (c->fd < 0 || c->dropped || (c->phase == MW_CONN_WATCHING && waits(c)))
 			continue;
 		if (now >= end)
 			drop_connection(c);

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "listeners.h"
-
 #define MW_CONNECTIONS_MAX 64
 
 enum mw_conn_phase {
@@ -32,10 +30,13 @@ struct mw_conn {
 void mw_connections_start(void);
 /* How many there may be: 4 to MW_CONNECTIONS_MAX. */
 unsigned mw_connections_max(void);
-/* Accepts waiting connections at a listener, up to a bound. */
-void mw_connections_accept(struct mw_listener *, uint64_t now);
-/* Drops connections past their deadline. Returns ms to the next, -1: none. */
-int mw_connections_expire(uint64_t now);
+/* Drops the connection that is the least useful, for a newcomer. False: all are busy. */
+bool mw_connections_drop_one(uint64_t now);
+/*
+ * Drops connections past their deadline. waits: has the client of this stream read all that it was
+ * sent? Returns ms to the next, -1: none.
+ */
+int mw_connections_expire(uint64_t now, bool (*waits)(const struct mw_conn *));
 /* Drops the connection that has been answering longest, except `but`, if it is slow. */
 void mw_connections_drop_slow(const struct mw_conn *but, uint64_t now);
 /* Forgets all. Also in a forked child. */

@@ -31,6 +31,7 @@
 #include "prover.h"
 #include "relay.h"
 #include "server/reports/reports.h"
+#include "rounds.h"
 #include "rundir.h"
 #include "server_state.h"
 #include "takeover.h"
@@ -148,7 +149,7 @@ static enum mw_httpd_is serve(char err[MW_ERROR_MAX])
 	enum mw_httpd_is is;
 
 	atomic_store(&mw_server.tid, (pid_t)syscall(SYS_gettid));
-	is = mw_loop_run();
+	is = mw_rounds_run();
 	mw_server.left = is == MW_HTTPD_LEFT;
 	if (mw_server.left) {
 		atomic_store(&mw_server.tid, 0);
@@ -160,7 +161,7 @@ static enum mw_httpd_is serve(char err[MW_ERROR_MAX])
 	}
 	if (is == MW_HTTPD_FAILED)
 		snprintf(err, MW_ERROR_MAX, "the server is off: the application closed its descriptors");
-	finish(is == MW_HTTPD_ENDED && mw_loop_intact());
+	finish(is == MW_HTTPD_ENDED && mw_rounds_intact());
 	return is;
 }
 
@@ -200,7 +201,7 @@ static int start_server(const struct mw_api *api, void (*tell)(void), char err[M
 		finish(true);
 		return MW_HTTPD_ENDED;
 	}
-	if (!open_listeners(api->options(), err) || mw_loop_open(err)) {
+	if (!open_listeners(api->options(), err) || mw_rounds_open(err)) {
 		finish(true);
 		return err[0] ? MW_HTTPD_FAILED : MW_HTTPD_ENDED; /* an ancestor has logged it */
 	}

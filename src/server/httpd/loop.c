@@ -1,40 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * loop.c - the server's loop.
+ * loop.c - the descriptors by which the server's thread sleeps and is woken.
  *
  * The loop is ours, so every descriptor is known: an epoll of listeners, an eventfd that wakes it,
  * and, from the first client on, libmicrohttpd's own epoll of connections. There is no select(2):
  * descriptors may have any number.
  *
- * The application may close or replace descriptors that it doesn't know: daemons close everything
- * above 2; a shell's `exec 3>file` takes 3 over. After each sleep, before descriptors are used,
- * mw_loop_intact() asks the kernel whether our numbers still mean our files. If not, the server ends
- * and leaves open what is now the application's.
+ * It knows none of those who wait in it: rounds.c sleeps here, and tells them of their events.
  */
 #include "loop.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "shared/sys/clock.h"
-#include "server/history/stream.h"
-#include "server/reports/reports.h"
 #include "shared/sys/sys.h"
-#include "connections.h"
-#include "daemon.h"
 #include "descriptors.h"
-#include "linger.h"
-#include "listeners.h"
-#include "live.h"
-#include "own_site.h"
-#include "prover.h"
-#include "relay.h"
-#include "server_state.h"
-#include "takeover.h"
-#include "token.h"
 
 /* Written by the server's thread; any thread reads them to wake the loop: seq_cst. */
 static _Atomic int epfd = -1; /* listeners, evfd, the daemon's epoll, connections that may end */
@@ -73,11 +57,6 @@ bool mw_loop_ours(void)
 	return epfd >= 0 && evfd >= 0 && !mw_loop_change(evfd, EPOLLIN, &evfd);
 }
 
-bool mw_loop_intact(void)
-{
-	return mw_loop_ours() && (!mw_daemon_runs() || mw_daemon_ours());
-}
-
 int mw_loop_open(char err[MW_ERROR_MAX])
 {
 	epfd = mw_fd_high(epoll_create1(EPOLL_CLOEXEC));
@@ -87,8 +66,7 @@ int mw_loop_open(char err[MW_ERROR_MAX])
 			 mw_sys_error(errno));
 		return -1;
 	}
-	mw_own_site_open();
-	if (mw_loop_add(evfd, EPOLLIN, &evfd) || mw_listeners_watch()) {
+	if (mw_loop_add(evfd, EPOLLIN, &evfd)) {
 		snprintf(err, MW_ERROR_MAX, "the server's descriptors: can't be watched: %s",
 			 mw_sys_error(errno));
 		return -1;
@@ -141,25 +119,12 @@ void mw_loop_wake(void)
 	errno = saved;
 }
 
-/* due: -1 if nothing is */
-static int earlier(int ms, int due)
+int mw_loop_sleep(struct epoll_event *ev, int max, int ms)
 {
-	return due >= 0 && due < ms ? due : ms;
+	int n = epoll_wait(epfd, ev, max, ms);
+
+	return n < 0 && errno == EINTR ? 0 : n;
 }
-
-/* second: ms until the next point of the history */
-static int timeout_ms(uint64_t now, unsigned second)
-{
-	int ms = (int)second;
-
-	ms = earlier(ms, mw_connections_expire(now));
-	ms = earlier(ms, mw_listeners_resume(now));
-	ms = earlier(ms, mw_live_due(now));
-	ms = earlier(ms, mw_linger_due(now));
-	return earlier(ms, mw_daemon_due());
-}
-
-enum { EVENTS = MW_LISTENERS_MAX + 2 + MW_WATCHERS_MAX + MW_LINGERS_MAX };
 
 /* Empties the eventfd; the loop looks at everything anyway. */
 static void drain(void)
@@ -170,79 +135,10 @@ static void drain(void)
 		return; /* it was empty */
 }
 
-/* Dispatches an event of ours: about a listener, a connection, a linger or the eventfd. */
-static void dispatch(void *about, uint64_t now)
+bool mw_loop_woken(const void *about)
 {
-	struct mw_listener *l = mw_listeners_of(about);
-	struct mw_conn *c = mw_conn_about(about);
-
-	if (l) {
-		mw_connections_accept(l, now);
-	} else if (c) {
-		mw_live_hangup(c);
-		mw_relay_hangup(c);
-	} else if (about == &evfd) {
-		drain();
-	} else {
-		mw_linger_event(about, now);
-	}
-}
-
-/* Sleeps for `ms` at most. Meanwhile others may have the site. */
-static int sleep_ms(struct epoll_event *ev, int ms)
-{
-	int n;
-
-	mw_own_site_give();
-	n = epoll_wait(epfd, ev, EVENTS, ms);
-	if (n < 0 && errno == EINTR)
-		n = 0;
-	mw_own_site_take();
-	return n;
-}
-
-static enum mw_httpd_is run_loop(void)
-{
-	struct epoll_event ev[EVENTS];
-
-	while (!atomic_load(&mw_server.stop_asked)) {
-		if (mw_server.api->leaving())
-			return MW_HTTPD_LEFT;
-		unsigned second = mw_own_site_second();
-		mw_prover_run(mw_own_site());
-		uint64_t now = mw_now_ms();
-		int ms = earlier((int)second, mw_takeover_look(now));
-
-		ms = earlier(ms, mw_reports_look(mw_own_site(), now));
-		int n = sleep_ms(ev, timeout_ms(now, (unsigned)ms));
-
-		if (n < 0 || !mw_loop_intact())
-			return MW_HTTPD_FAILED;
-		now = mw_now_ms();
-		/* before any request is answered */
-		if (mw_token_refresh()) {
-			mw_live_close();
-			mw_relay_close();
-		}
-		for (int i = 0; i < n; i++)
-			dispatch(ev[i].data.ptr, now);
-		mw_live_run(now);
-		mw_relay_run();
-		if (!mw_daemon_runs())
-			continue;
-		mw_moves_begin();
-		mw_daemon_run();
-		mw_moves_end();
-	}
-	return MW_HTTPD_ENDED;
-}
-
-enum mw_httpd_is mw_loop_run(void)
-{
-	enum mw_httpd_is ret;
-
-	mw_own_site_lend();
-	ret = run_loop();
-	mw_own_site_keep();
-	return ret;
+	if (about != &evfd)
+		return false;
+	drain();
+	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * loop.h - waits for events and dispatches them. See loop.c. The server's thread only, except
+ * loop.h - the sleep of the server's thread, and its events. See loop.c. That thread only, except
  * mw_loop_wake(), and what is for a forked child.
  */
 #pragma once
@@ -9,18 +9,19 @@
 #include <stdint.h>
 
 #include "shared/options/options.h"
-#include "httpd.h"
 
-/* Opens the loop's descriptors and watches all listeners. Returns 0; -1: a line in err. */
+struct epoll_event;
+
+/* Opens the loop's descriptors. Returns 0; -1: a line in err. */
 int mw_loop_open(char err[MW_ERROR_MAX]);
-/* MW_HTTPD_ENDED: asked to stop; MW_HTTPD_FAILED: our descriptors are no longer ours. */
-enum mw_httpd_is mw_loop_run(void);
+/* Sleeps for `ms` at most. Returns how many events came, of `max`; -1: the descriptor isn't ours. */
+int mw_loop_sleep(struct epoll_event *, int max, int ms);
+/* True if an event is a wake; ends that. */
+bool mw_loop_woken(const void *about);
 /* Ends the loop's sleep, or the next one. Any thread; keeps errno. */
 void mw_loop_wake(void);
 /* The eventfd, for a thread that has its own descriptor table and wakes the loop; -1: none. */
 int mw_loop_wake_fd(void);
-/* True if the descriptors of the loop and of the daemon are still ours. */
-bool mw_loop_intact(void);
 /*
  * Closes the loop's descriptors; if not `intact`, leaves open what may be the application's. Within
  * mw_moves_begin().

@@ -2,8 +2,8 @@
 /*
  * mhd.c - connects libmicrohttpd and the route table.
  *
- * libmicrohttpd runs without a thread, a listening socket or select(2). connections.c gives it
- * accepted connections, and httpd.c drives it. Called by the server's thread only, out of MHD_run()
+ * libmicrohttpd runs without a thread, a listening socket or select(2). accept.c gives it
+ * accepted connections, and rounds.c drives it. Called by the server's thread only, out of MHD_run()
  * and MHD_add_connection().
  *
  * A request is answered once all of it is there. Its body is read and discarded, except
