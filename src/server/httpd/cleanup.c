@@ -77,6 +77,30 @@ static void cleanup_one(const struct mw_family *f)
 	free(m);
 }
 
+/* Removes every mwrap socket in a directory whose lock no process holds, of any family. */
+static void cleanup_all(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		char path[MW_SOCKET_PATH];
+		size_t n = strlen(e->d_name);
+		const char *dot;
+
+		if (n <= 5 || strcmp(e->d_name + n - 5, ".lock") ||
+		    snprintf(path, sizeof(path), "%s/%.*s", dir, (int)n - 5, e->d_name) >=
+			    (int)sizeof(path))
+			continue;
+		/* PORT-KEY-PID, PORT-KEY-PID.PID */
+		dot = strrchr(path, '.');
+		dot = dot && dot > strrchr(path, '-') ? dot : strrchr(path, '-');
+		(void)mw_socket_lock_cleanup(path, dot ? (pid_t)atol(dot + 1) : 0);
+	}
+	if (d)
+		closedir(d);
+}
+
 static void *run_cleanup(void *unused)
 {
 	(void)unused;
@@ -85,7 +109,7 @@ static void *run_cleanup(void *unused)
 		cleanup_one(&cleanup.where[0]);
 		cleanup_one(&cleanup.where[1]);
 		if (cleanup.others[0])
-			mw_cleanup_all(cleanup.others);
+			cleanup_all(cleanup.others);
 	}
 	atomic_store_explicit(&cleanup.busy, false, memory_order_release);
 	return NULL;
@@ -189,27 +213,13 @@ void mw_cleanup_now(const char *path, const char *dir)
 	}
 }
 
-void mw_cleanup_all(const char *dir)
+void mw_cleanup_rundir(void)
 {
-	DIR *d = opendir(dir);
-	struct dirent *e;
+	char dir[MW_SOCKET_PATH];
 
-	while (d && (e = readdir(d))) {
-		char path[MW_SOCKET_PATH];
-		size_t n = strlen(e->d_name);
-		const char *dot;
-
-		if (n <= 5 || strcmp(e->d_name + n - 5, ".lock") ||
-		    snprintf(path, sizeof(path), "%s/%.*s", dir, (int)n - 5, e->d_name) >=
-			    (int)sizeof(path))
-			continue;
-		/* PORT-KEY-PID, PORT-KEY-PID.PID */
-		dot = strrchr(path, '.');
-		dot = dot && dot > strrchr(path, '-') ? dot : strrchr(path, '-');
-		(void)mw_socket_lock_cleanup(path, dot ? (pid_t)atol(dot + 1) : 0);
-	}
-	if (d)
-		closedir(d);
+	if (mw_rundir_dir(dir))
+		cleanup_all(dir);
+	mw_rundir_remove();
 }
 
 void mw_cleanup_end(void)

@@ -17,8 +17,10 @@
 void mw_cleanup_look(const char *path, const char *dir, uint64_t now);
 /* A whole cleanup in this thread: the process ends. */
 void mw_cleanup_now(const char *path, const char *dir);
-/* Removes every mwrap socket in a directory whose lock no process holds, of any family. */
-void mw_cleanup_all(const char *dir);
+/*
+ * Removes what ended families left in the directory of rundir.c, and the directory if it is empty.
+ */
+void mw_cleanup_rundir(void);
 /* Forget what was seen: at the server's end, and in a forked child (system calls only). */
 void mw_cleanup_end(void);
 void mw_cleanup_child(void);

@@ -16,6 +16,7 @@
 #include "server/family/ask.h"
 #include "after_fork.h"
 #include "ancestors.h"
+#include "cleanup.h"
 #include "connections.h"
 #include "daemon.h"
 #include "descriptors.h"
@@ -58,7 +59,7 @@ static void close_all(bool intact)
 	mw_takeover_end();
 	mw_listeners_unlink();
 	if (intact)
-		mw_rundir_cleanup();
+		mw_cleanup_rundir();
 	mw_opening_end();
 	if (intact && mw_daemon_runs()) {
 		mw_live_close();

@@ -13,7 +13,6 @@
 #include "server/family/family.h"
 #include "ancestors.h"
 #include "server_state.h"
-#include "cleanup.h"
 
 /* The longest text behind BASE: "/mwrap-UID/PORT-KEY-PID.PID.lock" */
 #define TAIL_MAX (sizeof("/mwrap-4294967295/65535-0123456789abcdef-4194304.4194304.lock") - 1)
@@ -206,7 +205,7 @@ const char *mw_rundir_kept(void)
 	return kept;
 }
 
-static bool kept_dir(char dir[MW_SOCKET_PATH])
+bool mw_rundir_dir(char dir[MW_SOCKET_PATH])
 {
 	if (!kept[0])
 		return false;
@@ -215,19 +214,10 @@ static bool kept_dir(char dir[MW_SOCKET_PATH])
 	return true;
 }
 
-void mw_rundir_cleanup(void)
-{
-	char dir[MW_SOCKET_PATH];
-
-	if (kept_dir(dir))
-		mw_cleanup_all(dir);
-	mw_rundir_remove();
-}
-
 void mw_rundir_remove(void)
 {
 	char dir[MW_SOCKET_PATH];
 
-	if (kept_dir(dir))
+	if (mw_rundir_dir(dir))
 		(void)rmdir(dir); /* fails if others need it: then it isn't empty */
 }

@@ -30,11 +30,8 @@ int mw_rundir_path(unsigned i, const struct mw_options *, char path[MW_SOCKET_PA
 void mw_rundir_keep(const char *path);
 /* Returns the family's path; "": this process has none. */
 const char *mw_rundir_kept(void);
-
-/*
- * Removes what ended families left in the kept path's directory, and the directory if it is empty.
- */
-void mw_rundir_cleanup(void);
+/* The kept path's directory. False: this process has none. */
+bool mw_rundir_dir(char dir[MW_SOCKET_PATH]);
 /*
  * Removes the directory if it is empty. Also called at exit, by the thread that gave up waiting for the
  * server's.
