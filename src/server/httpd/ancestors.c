@@ -96,6 +96,14 @@ bool mw_ancestor_has(long pid, const char *file)
 	return has && same_options(pid);
 }
 
+bool mw_forker_lives(void)
+{
+	struct mw_stats s;
+
+	mw_server.api->stats(&s);
+	return s.forker > 0 && s.forker == getppid();
+}
+
 static bool served(void)
 {
 	struct mw_ancestors a;

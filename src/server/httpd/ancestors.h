@@ -26,6 +26,9 @@ void mw_ancestors(struct mw_ancestors *);
  */
 bool mw_ancestor_has(long pid, const char *file);
 
+/* Is the process that forked this one still its parent? */
+bool mw_forker_lives(void);
+
 /*
  * True if an ancestor's server was running with the same options. A failure here has then happened
  * and been logged there already.

@@ -12,20 +12,17 @@
 #include <string.h>
 
 #include "server/family/family.h"
-#include "server/http/access.h"
 #include "shared/sys/mutex.h"
-#include "listen.h"
+#include "own_family.h"
 #include "server_state.h"
-#include "token.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mw_family endpoint; /* under the lock */
 static bool known;     /* under the lock: a server runs */
 
-void mw_endpoint_tell(void)
+void mw_endpoint_tell(const struct mw_access *access)
 {
-	const struct mw_access *access = mw_token_access();
-	struct mw_family now = *mw_listen_family();
+	struct mw_family now = *mw_own_family();
 
 	if (mw_server.api->options()->token_file)
 		memcpy(now.token, access->token, access->token_n);

@@ -5,9 +5,10 @@
 #include <stdbool.h>
 
 #include "server/family/family.h"
+#include "server/http/access.h"
 
-/* Publishes the endpoint and the token to other threads, anew after a change. */
-void mw_endpoint_tell(void);
+/* Publishes the endpoint and the token that gives this access to other threads, anew after a change. */
+void mw_endpoint_tell(const struct mw_access *);
 /* No server runs any more. */
 void mw_endpoint_end(void);
 /* Any thread. */

@@ -212,7 +212,7 @@ static int start_server(const struct mw_api *api, void (*tell)(void), char err[M
 	(void)mw_takeover_look(mw_now_ms());
 	opened();
 	mw_reports_wake(mw_loop_wake_fd());
-	mw_endpoint_tell();
+	mw_endpoint_tell(mw_token_access());
 	return serve(err);
 }
 

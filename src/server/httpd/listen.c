@@ -7,7 +7,6 @@
 #include "listen.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,9 +19,11 @@
 #include "shared/sys/namespace.h"
 #include "shared/sys/sys.h"
 #include "server/family/family.h"
+#include "absolute.h"
 #include "ancestors.h"
 #include "descriptors.h"
 #include "listeners.h"
+#include "own_family.h"
 #include "rundir.h"
 #include "server_state.h"
 #include "socket_lock.h"
@@ -33,41 +34,6 @@
 
 /* ms; how long a relative may hold the lock of a path that has our PID. */
 #define SWEPT_MS 100
-
-/*
- * Relative paths start where the first server of this process and its forked children was started:
- * an app that daemonizes changes to "/".
- */
-static char start_dir[PATH_MAX];
-
-static struct mw_family relatives; /* also in a forked child, which opens the same */
-
-const struct mw_family *mw_listen_family(void)
-{
-	return &relatives;
-}
-
-int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX])
-{
-	int n;
-
-	if (path[0] == '/') {
-		n = snprintf(out, size, "%s", path);
-	} else {
-		if (!start_dir[0] && !getcwd(start_dir, sizeof(start_dir))) {
-			snprintf(err, MW_ERROR_MAX, "%.100s: the working directory is gone", path);
-			return -1;
-		}
-		n = snprintf(out, size, "%s/%s", start_dir, path);
-	}
-	if (n < 0 || (size_t)n >= size) {
-		snprintf(err, MW_ERROR_MAX,
-			 "%.120s: too long: with its directory it exceeds the %zu bytes of a socket's path",
-			 path, size - 1);
-		return -1;
-	}
-	return 0;
-}
 
 /* Notes the address before bind: a forked child recognises the socket by it. */
 static void note_unix(struct mw_listener *l)
@@ -202,7 +168,7 @@ static int open_unix(struct mw_listener *l, const char *abs, bool shared, char e
 		snprintf(err, MW_ERROR_MAX, "%s: given twice", abs);
 		return -1;
 	}
-	if (!shared || !mw_takeover_forker_lives())
+	if (!shared || !mw_forker_lives())
 		got = mw_socket_lock_take(&l->socket_lock, abs, err);
 	if (got == MW_SOCKET_LOCK_TAKEN)
 		got = lock_beside(l, abs, err);
@@ -224,7 +190,7 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
 
 	bool shared;
 
-	if (expand(o->socket, path, sizeof(path), err) || mw_listen_absolute(path, abs, sizeof(abs), err))
+	if (expand(o->socket, path, sizeof(path), err) || mw_absolute(path, abs, sizeof(abs), err))
 		return -1;
 	/* a path with the PID in it isn't */
 	shared = mw_options_expand(o->socket, (long)getpid() + 1, other, sizeof(other)) >= 0 &&
@@ -232,7 +198,7 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
 	if (open_unix(l, abs, shared, err))
 		return -1;
 	if (shared) {
-		strcpy(relatives.path, abs);
+		mw_own_family_path(abs);
 		mw_takeover_begin(abs, l);
 	}
 	return 0;
@@ -253,8 +219,8 @@ static int open_rundir(struct mw_listener *l, const struct mw_options *o, char e
 		for (int tries = 0; !ret && tries < 3; tries++) {
 			mw_rundir_keep(path);
 			if (!open_unix(l, path, true, err)) {
-				if (!relatives.dir[0])
-					strcpy(relatives.path, path);
+				if (!mw_own_family()->dir[0])
+					mw_own_family_path(path);
 				mw_takeover_begin(path, l);
 				return 0;
 			}
@@ -287,8 +253,7 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 	enum mw_socket_locked got;
 	struct stat st;
 
-	if (expand(o->socket_dir, path, sizeof(dir), err) ||
-	    mw_listen_absolute(path, dir, sizeof(dir), err))
+	if (expand(o->socket_dir, path, sizeof(dir), err) || mw_absolute(path, dir, sizeof(dir), err))
 		return -1;
 	if (!mkdir(dir, 0700)) {
 		if (chmod(dir, 0700)) { /* a umask may have taken too much */
@@ -307,7 +272,7 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 	got = lock_numbered(l, path, ".sock", err);
 	if (got != MW_SOCKET_LOCK_OURS)
 		return -1;
-	strcpy(relatives.dir, dir);
+	mw_own_family_dir(dir);
 	return open_locked(l, err);
 }
 

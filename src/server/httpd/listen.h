@@ -21,10 +21,3 @@ struct mw_listener *mw_listen_take(const char *path);
 struct mw_listener *mw_listen_beside(const char *path);
 /* True if this process has Ruby, or is about to. */
 bool mw_have_ruby(void);
-/*
- * Makes `path` absolute, from the first server's working directory. Returns 0; -1: a line in err.
- */
-int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX]);
-
-/* How relatives are reached. Its token is empty: see endpoint.c. */
-const struct mw_family *mw_listen_family(void);

@@ -13,7 +13,6 @@
 #include "loop.h"
 #include "server_state.h"
 #include "socket_lock.h"
-#include "tcp.h"
 
 /* A forked child finds its descriptors here: see server_state.h. */
 static struct mw_listener listeners[MW_LISTENERS_MAX];
@@ -116,6 +115,14 @@ void mw_listeners_unlink(void)
 		mw_socket_lock_unlink(&listeners[i].socket_lock);
 }
 
+uint16_t mw_listener_port(const struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 in6; /* the port is where sockaddr_in has it */
+
+	memcpy(&in6, ss, sizeof(in6));
+	return ntohs(in6.sin6_port);
+}
+
 /*
  * A socket accepted at 0.0.0.0 or [::] is bound to the address that the client used, and our port.
  */
@@ -131,7 +138,7 @@ static bool is_from_any(const struct mw_listener *l, const struct sockaddr_stora
 	memcpy(&in6, &l->addr, sizeof(in6));
 	any = ss->ss_family == AF_INET ? in.sin_addr.s_addr == htonl(INADDR_ANY) :
 					 IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
-	return any && mw_tcp_port(ss) == mw_tcp_port(&l->addr);
+	return any && mw_listener_port(ss) == mw_listener_port(&l->addr);
 }
 
 bool mw_listeners_own(int fd)

@@ -50,6 +50,8 @@ void mw_listeners_close(void);
 
 /* Removes our socket files and their locks. Any thread; the first call does it. */
 void mw_listeners_unlink(void);
+/* The port in a listener's or a connection's address. */
+uint16_t mw_listener_port(const struct sockaddr_storage *);
 /* True if fd is a socket bound to the address of one of our listeners. */
 bool mw_listeners_own(int fd);
 

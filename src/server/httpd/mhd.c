@@ -35,8 +35,8 @@
 #include "check_head.h"
 #include "server/httpd/library/library.h"
 #include "linger.h"
-#include "listen.h"
 #include "live.h"
+#include "own_family.h"
 #include "own_site.h"
 #include "relay.h"
 #include "server_state.h"
@@ -326,7 +326,7 @@ static enum MHD_Result answer_request(struct MHD_Connection *mc, struct mw_conn 
 		req.no_post = req.header(req.ctx, MW_NO_POST);
 	/* a look at their names: "/" depends on it, and so do the links of pages */
 	req.relatives = (!strcmp(req.path, "/") || strstr(mw_header_text(&req, "Accept"), "text/html")) &&
-			mw_family_relatives(mw_listen_family());
+			mw_family_relatives(mw_own_family());
 	wanted = mw_family_wants(req.path, (long)mw_server.pid, req.relatives, &req.path);
 	if (req.path != uri) { /* "/PID/..." of this process */
 		snprintf(base, sizeof(base), "%s%.*s", mount, (int)(req.path - uri), uri);

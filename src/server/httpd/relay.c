@@ -17,8 +17,8 @@
 #include "server/family/family.h"
 #include "connections.h"
 #include "server/httpd/library/library.h"
-#include "listen.h"
 #include "loop.h"
+#include "own_family.h"
 #include "own_site.h"
 #include "server_state.h"
 
@@ -234,7 +234,7 @@ struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 	j->conn = c;
 	j->owners = 2;
 	j->api = mw_server.api;
-	j->family = *mw_listen_family();
+	j->family = *mw_own_family();
 	if (req->access) /* relatives require it, too */
 		snprintf(j->family.token, sizeof(j->family.token), "%.*s", (int)req->access->token_n,
 			 req->access->token);

@@ -121,7 +121,7 @@ static enum mw_httpd_is run_rounds(void)
 			return MW_HTTPD_FAILED;
 		now = mw_now_ms();
 		/* before any request is answered */
-		if (mw_token_refresh()) {
+		if (mw_token_refresh(mw_takeover_speaks)) {
 			mw_live_close();
 			mw_relay_close();
 		}

@@ -13,6 +13,7 @@
 #include "ancestors.h"
 #include "listen.h"
 #include "listeners.h"
+#include "own_family.h"
 #include "server_state.h"
 #include "socket_lock.h"
 #include "cleanup.h"
@@ -77,7 +78,7 @@ void mw_takeover_port(struct mw_listener *l)
 		owner.no_port = true;
 		return;
 	}
-	owner.number = mw_tcp_port(&l->addr);
+	owner.number = mw_listener_port(&l->addr);
 	if (owner.mine)
 		mw_socket_lock_set_port(&owner.mine->socket_lock, owner.number);
 }
@@ -133,20 +134,12 @@ static bool nobody_else_wants(void)
 	return wants <= 0 || wants == getpid() || getpgid(wants) < 0;
 }
 
-bool mw_takeover_forker_lives(void)
-{
-	struct mw_stats s;
-
-	mw_server.api->stats(&s);
-	return s.forker > 0 && s.forker == getppid();
-}
-
 /* True if the process that forked this one lives and has had little time to request the path. */
 static bool forker_is_first(uint64_t now)
 {
 	if (!owner.wanted_since)
 		owner.wanted_since = now;
-	return mw_takeover_forker_lives() && now - owner.wanted_since < MW_TAKEOVER_FORKER_MS;
+	return mw_forker_lives() && now - owner.wanted_since < MW_TAKEOVER_FORKER_MS;
 }
 
 /* ms for which the path must have been free before this process takes it. requested: another one wants it. */
@@ -154,7 +147,7 @@ static uint64_t patience(bool requested)
 {
 	if (requested)
 		return MW_TAKEOVER_REQUESTED_MS;
-	if (mw_takeover_forker_lives())
+	if (mw_forker_lives())
 		return 2 * MW_TAKEOVER_PATIENCE_MS;
 	return mw_have_ruby() ? 0 : MW_TAKEOVER_PATIENCE_MS;
 }
@@ -246,11 +239,11 @@ int mw_takeover_look(uint64_t now)
 {
 	int ms;
 
-	if (!owner.path[0] && !mw_listen_family()->dir[0])
+	if (!owner.path[0] && !mw_own_family()->dir[0])
 		return -1;
 	ms = look_at_path(now);
-	if (owner.mine || mw_listen_family()->dir[0])
-		mw_cleanup_look(owner.mine ? owner.path : "", mw_listen_family()->dir, now);
+	if (owner.mine || mw_own_family()->dir[0])
+		mw_cleanup_look(owner.mine ? owner.path : "", mw_own_family()->dir, now);
 	return ms < MW_TAKEOVER_LOOK_MS ? ms : MW_TAKEOVER_LOOK_MS;
 }
 
@@ -263,8 +256,8 @@ void mw_takeover_cleanup(void)
 		mw_socket_lock_forget(&owner.watched);
 		(void)mw_socket_lock_cleanup(owner.path, 0);
 	}
-	if (owner.mine || is_free || mw_listen_family()->dir[0])
-		mw_cleanup_now(owner.mine || is_free ? owner.path : "", mw_listen_family()->dir);
+	if (owner.mine || is_free || mw_own_family()->dir[0])
+		mw_cleanup_now(owner.mine || is_free ? owner.path : "", mw_own_family()->dir);
 }
 
 void mw_takeover_end(void)

@@ -25,9 +25,6 @@
 struct mw_listener;
 void mw_takeover_begin(const char *path, struct mw_listener *l);
 
-/* Is the process that forked this one still its parent? */
-bool mw_takeover_forker_lives(void);
-
 /* Does what is due. Returns ms to the next look; -1: never. */
 int mw_takeover_look(uint64_t now);
 

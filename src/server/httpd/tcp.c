@@ -40,14 +40,6 @@ static socklen_t tcp_addr(struct sockaddr_storage *ss, const char *host, uint16_
 	return 0;
 }
 
-uint16_t mw_tcp_port(const struct sockaddr_storage *ss)
-{
-	struct sockaddr_in6 in6; /* the port is where sockaddr_in has it */
-
-	memcpy(&in6, ss, sizeof(in6));
-	return ntohs(in6.sin6_port);
-}
-
 /* Returns 0, or -1 with errno. On success l->addr is complete, port included. */
 static int bind_tcp(struct mw_listener *l, int fd, const char *host, uint16_t port)
 {
@@ -78,7 +70,7 @@ static void say_tcp(const struct mw_listener *l, const char *host)
 	bool six = l->addr.ss_family == AF_INET6;
 
 	mw_log("listening on http://%s%s%s:%u/", six ? "[" : "", host, six ? "]" : "",
-	       (unsigned)mw_tcp_port(&l->addr));
+	       (unsigned)mw_listener_port(&l->addr));
 }
 
 /* Returns 0, or -1 with errno. port 0: any. */

@@ -19,6 +19,3 @@ int mw_tcp_open(struct mw_listener *, const struct mw_options *, uint16_t known,
  * Returns NULL, and logs nothing, if it can't be opened now; errno says why, 0: there is no token.
  */
 struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known);
-
-/* The port in a listener's or a connection's address. */
-uint16_t mw_tcp_port(const struct sockaddr_storage *);

@@ -25,10 +25,9 @@
 #include "shared/sys/log.h"
 #include "shared/sys/sys.h"
 #include "server/http/access.h"
+#include "absolute.h"
 #include "endpoint.h"
-#include "listen.h"
 #include "server_state.h"
-#include "takeover.h"
 
 /*
  * s; a file that changed this recently may change again without a trace: times have the resolution
@@ -208,7 +207,7 @@ void mw_token_start(const struct mw_options *o)
 		snprintf(file.wrong, sizeof(file.wrong), "token_file: too long for a path");
 		return;
 	}
-	if (mw_listen_absolute(path, file.path, sizeof(file.path), file.wrong)) {
+	if (mw_absolute(path, file.path, sizeof(file.path), file.wrong)) {
 		file.path[0] = '\0';
 		return;
 	}
@@ -221,7 +220,7 @@ const char *mw_token_wrong(void)
 	return file.wrong[0] ? file.wrong : NULL;
 }
 
-bool mw_token_refresh(void)
+bool mw_token_refresh(bool (*speaks)(void))
 {
 	char before[sizeof(file.wrong)];
 	bool ended;
@@ -232,12 +231,12 @@ bool mw_token_refresh(void)
 	mw_moves_begin();
 	look_at_token_file();
 	mw_moves_end();
-	if (file.wrong[0] && strcmp(before, file.wrong) && mw_takeover_speaks())
+	if (file.wrong[0] && strcmp(before, file.wrong) && speaks())
 		mw_log("%s. Every request is refused until this is right", file.wrong);
 	mw_access_expire(&given);
 	ended = file.ended != given.ended;
 	file.ended = given.ended;
-	mw_endpoint_tell();
+	mw_endpoint_tell(&given);
 	return ended;
 }
 

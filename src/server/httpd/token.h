@@ -12,10 +12,10 @@ void mw_token_start(const struct mw_options *);
 /* Returns NULL, or one line: why no token counts. */
 const char *mw_token_wrong(void);
 /*
- * Checks whether the file has changed. Returns true if access that let in present clients has
- * ended.
+ * Checks whether the file has changed. Logs a new problem if speaks() says that this process does so.
+ * Returns true if access that let in present clients has ended.
  */
-bool mw_token_refresh(void);
+bool mw_token_refresh(bool (*speaks)(void));
 /*
  * In a forked child: true if fd may be the token file that the parent was reading. System calls
  * only.
