@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * listeners.h - the sockets that the server listens on. listen.c and tcp.c open them.
+ * listeners.h - the sockets that the server listens on. unix_socket.c and tcp.c open them.
  *
  * The server's thread only, except mw_listeners_unlink(), and what is for a forked child. See
  * server_state.h for the rules that let a child find the descriptors.

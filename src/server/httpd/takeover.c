@@ -11,13 +11,13 @@
 #include "shared/sys/times.h"
 #include "server/family/family.h"
 #include "ancestors.h"
-#include "listen.h"
 #include "listeners.h"
 #include "own_family.h"
 #include "server_state.h"
 #include "socket_lock.h"
 #include "cleanup.h"
 #include "tcp.h"
+#include "unix_socket.h"
 
 enum {
 	REQUEST_LOOKS = 60, /* short-interval looks after a request for the path */
@@ -117,7 +117,7 @@ static void take_owner_path(uint64_t now)
 	mw_moves_begin();
 	mw_socket_lock_forget(&owner.watched);
 	mw_moves_end();
-	owner.mine = mw_listen_take(owner.path); /* NULL: another process was first */
+	owner.mine = mw_unix_take(owner.path); /* NULL: another process was first */
 	if (owner.mine)
 		owner.free_since = 0;
 	if (owner.mine && lacks_port()) {
@@ -195,7 +195,7 @@ static void look_at_mine(uint64_t now)
 	}
 	wants = mw_socket_lock_requested(&owner.mine->socket_lock);
 	/* getpgid: does it live? */
-	if (wants <= 0 || getpgid(wants) < 0 || !mw_listen_beside(owner.path))
+	if (wants <= 0 || getpgid(wants) < 0 || !mw_unix_beside(owner.path))
 		return;
 	mw_moves_begin();
 	mw_socket_lock_hand_over(&owner.mine->socket_lock);
