@@ -11,7 +11,6 @@
 #include "api/api.h"
 #include "ruby_calls.h"
 
-struct mw_sample;
 struct mw_samples;
 
 /* Begins to watch collections, for good. With the GVL, once. Ruby allocates in this call. False: it can't be done. */
@@ -42,7 +41,3 @@ uint64_t mw_deaths_missed(void);
 /* They begin. object: any of Ruby's. False: it can't be done. */
 bool mw_deaths_by_hook(void);
 bool mw_deaths_by_ids(const struct mw_api *, mw_ruby_value object);
-/* It was alive when Ruby had begun so many collections, `majors` of them major ones. */
-void mw_deaths_outlived(struct mw_sample *, size_t collections, size_t majors);
-/* Heap pages were unmapped: forgets what lay in them. */
-void mw_deaths_unmapped(struct mw_samples *);

@@ -55,14 +55,14 @@ static void walk_samples(bool unmapped, bool compacted)
 	}
 	mw_samples_as_of(s, now, now_majors);
 	if (unmapped)
-		mw_deaths_unmapped(s);
+		mw_samples_unmapped(s);
 	if (compacted)
 		forget_unmoved(s);
 	for (uint32_t i = s->n; i-- > 0;) {
 		if (is_dead(&s->v[i]))
 			mw_sample_drop(s, i);
 		else
-			mw_deaths_outlived(&s->v[i], now, now_majors);
+			mw_sample_outlived(&s->v[i], now, now_majors);
 	}
 	mw_samples_end();
 }

@@ -76,12 +76,12 @@ static void look_for_deaths(size_t now)
 	struct mw_samples *s = mw_samples_begin();
 
 	if (!rb->freed_pages || freed != pages)
-		mw_deaths_unmapped(s);
+		mw_samples_unmapped(s);
 	for (uint32_t i = s->n; i-- > 0;) {
 		if (is_gone(&s->v[i]))
 			mw_sample_drop(s, i);
 		else
-			mw_deaths_outlived(&s->v[i], now, majors);
+			mw_sample_outlived(&s->v[i], now, majors);
 	}
 	mw_samples_as_of(s, now, majors);
 	mw_samples_name(s, sweeping ? is_marked : NULL);
@@ -145,7 +145,7 @@ void mw_deaths_since(struct mw_samples *copy)
 		read_words(&copy->v[from], end - from, words);
 		for (size_t i = end; i-- > from;) {
 			if (words[i - from] & has_id)
-				mw_deaths_outlived(&copy->v[i], now.all, now.majors);
+				mw_sample_outlived(&copy->v[i], now.all, now.majors);
 			else
 				copy->v[i] = copy->v[--copy->n];
 		}

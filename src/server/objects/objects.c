@@ -214,12 +214,22 @@ static struct {
 	const struct mw_api *tracker;
 } published;
 
+/* The noted objects without what has died, malloc'ed; NULL: no memory, or none could be had. */
+static struct mw_samples *copy_living(void)
+{
+	struct mw_samples *s = mw_samples_copy();
+
+	if (s)
+		mw_deaths_since(s);
+	return s;
+}
+
 static void publish(const struct mw_api *api)
 {
 	uint32_t changes = mw_samples_changes();
 	size_t collections = mw_deaths_count();
 	bool same = published.sums && changes == published.changes && collections == published.collections;
-	struct mw_samples *s = same ? NULL : mw_samples_copy();
+	struct mw_samples *s = same ? NULL : copy_living();
 	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL, *fit;
 	struct mw_object_stack *stacks = s ? malloc(sizeof(*stacks) * MW_SAMPLES) : NULL;
 
@@ -262,7 +272,7 @@ const struct mw_api *mw_objects_api(void)
 
 struct mw_object_stay *mw_objects_stays(size_t *n)
 {
-	struct mw_samples *s = mw_samples_copy();
+	struct mw_samples *s = copy_living();
 	struct mw_object_stay *to = s && s->n ? malloc(s->n * sizeof(*to)) : NULL;
 
 	*n = 0;
@@ -279,7 +289,7 @@ struct mw_object_stay *mw_objects_stays(size_t *n)
 
 size_t mw_objects_for_holders(struct mw_holders_object *to, size_t most)
 {
-	struct mw_samples *s = mw_samples_copy();
+	struct mw_samples *s = copy_living();
 	size_t n = 0;
 
 	for (uint32_t i = 0; s && i < s->n && n < most; i++) {
@@ -313,7 +323,7 @@ static int most_bytes(const void *a, const void *b)
 
 size_t mw_objects_classes(const uint32_t *ids, size_t n, struct mw_object_class *to, size_t most)
 {
-	struct mw_samples *s = mw_samples_copy();
+	struct mw_samples *s = copy_living();
 	struct mw_object_class *all = s ? calloc(MW_CLASSES + 1, sizeof(*all)) : NULL;
 	size_t found = 0;
 

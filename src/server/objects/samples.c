@@ -3,11 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
-#include "deaths.h"
 #include "server/holders/describe.h"
 #include "shared/sys/atomics.h"
 #include "shared/sys/ranks.h"
+#include "shared/sys/sys.h"
 
 enum { TRIES = 100, NAME = 64 };
 
@@ -57,6 +58,65 @@ void mw_sample_drop(struct mw_samples *s, uint32_t i)
 {
 	api->object_gone(s->v[i].id, s->v[i].stack);
 	s->v[i] = s->v[--s->n];
+}
+
+/* Of an address and the page that it may lie in. */
+static int within(const void *a, const void *b)
+{
+	const uintptr_t *p = a;
+	const struct mw_heap_page *page = b;
+
+	return *p < page->addr ? -1 : *p >= page->addr + page->bytes;
+}
+
+static int compare_heap_pages(const void *a, const void *b)
+{
+	const struct mw_heap_page *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static bool can_be_read(uintptr_t p)
+{
+	uintptr_t word;
+	struct iovec here = { &word, sizeof(word) }, there = { (void *)p, sizeof(word) };
+
+	return process_vm_readv(mw_sys_getpid(), &here, 1, &there, 1, 0) == (ssize_t)sizeof(word);
+}
+
+/*
+ * Heap pages were unmapped: forgets what lay in them. The tracker has a list of pages, unless it was attached. In a thread of
+ * the app's, within a collection: nothing here may wait for what the server does, as api->stats would.
+ */
+void mw_samples_unmapped(struct mw_samples *s)
+{
+	struct mw_heap *h;
+	bool whole;
+
+	api->quiet_enter(); /* qsort may allocate */
+	h = api->heap();
+	whole = h && h->whole && h->n > 0;
+	if (whole)
+		qsort(h->v, h->n, sizeof(*h->v), compare_heap_pages);
+	for (uint32_t i = s->n; i-- > 0;)
+		if (whole ? !bsearch(&s->v[i].object, h->v, h->n, sizeof(*h->v), within) :
+			    !can_be_read(s->v[i].object))
+			mw_sample_drop(s, i);
+	if (h)
+		api->heap_free(h);
+	api->quiet_leave();
+}
+
+static uint16_t at_most(uint32_t v)
+{
+	return v < UINT16_MAX ? (uint16_t)v : UINT16_MAX;
+}
+
+void mw_sample_outlived(struct mw_sample *s, size_t collections, size_t majors)
+{
+	s->survived = at_most((uint32_t)collections - s->count);
+	s->majors = at_most((uint32_t)majors - s->majors_then);
+	s->moved = false;
 }
 
 static bool is_young(const struct mw_sample *s)
@@ -153,10 +213,8 @@ struct mw_samples *mw_samples_copy(void)
 	struct mw_samples *to = samples ? malloc(sizeof(*to)) : NULL;
 
 	for (int i = 0; to && i < TRIES; i++)
-		if (copy_samples(to)) {
-			mw_deaths_since(to);
+		if (copy_samples(to))
 			return to;
-		}
 	free(to);
 	return NULL;
 }

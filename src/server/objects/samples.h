@@ -53,6 +53,10 @@ void mw_samples_end(void);
 void mw_samples_as_of(struct mw_samples *, size_t collections, size_t majors);
 /* Forgets sample i; the last one takes its place. Within begin and end. */
 void mw_sample_drop(struct mw_samples *, uint32_t i);
+/* It was alive when Ruby had begun so many collections, `majors` of them major ones. */
+void mw_sample_outlived(struct mw_sample *, size_t collections, size_t majors);
+/* Heap pages were unmapped: forgets what lay in them. Within begin and end. */
+void mw_samples_unmapped(struct mw_samples *);
 /* Makes room: about half of the young ones go, or of all if few are young. Within begin and end. random: any bits. */
 void mw_samples_thin(struct mw_samples *, uint64_t (*random)(void));
 /*
@@ -63,7 +67,7 @@ void mw_samples_name(struct mw_samples *, bool (*alive)(uintptr_t object));
 
 /* --- readers --------------------------------------------------------------------------------- */
 
-/* A copy, malloc'ed, without what has died since the last look; NULL: no memory, or none could be had. */
+/* A copy, malloc'ed, as of the last look at what has died; NULL: no memory, or none could be had. */
 struct mw_samples *mw_samples_copy(void);
 uint32_t mw_samples_n(void); /* how many there are now */
 size_t mw_samples_collections(void); /* GC.count of the last look at what has died */
