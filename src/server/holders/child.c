@@ -2,7 +2,6 @@
 /* child.c - the forked child: what it keeps away from the application, and the order of its work. */
 #include "run.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 
@@ -11,22 +10,6 @@
 
 /* On a busy machine an answer that somebody waits for may not starve: at 10 it took a minute. */
 enum { MAPPINGS = 65536, NICE_ASKED = 5, NICE_PROOF = 10 };
-
-static _Noreturn void end_child(struct mw_walk *w, uint32_t state)
-{
-	__atomic_store_n(&w->found->state, state, __ATOMIC_RELEASE);
-	for (;;)
-		mw_sys(SYS_exit_group, 0, 0, 0, 0, 0);
-}
-
-void *mw_child_map(struct mw_walk *w, size_t bytes)
-{
-	void *p = mw_sys_map(bytes, MAP_PRIVATE);
-
-	if (!p)
-		end_child(w, MW_FOUND_NO_MEMORY);
-	return p;
-}
 
 /*
  * No signal but SIGALRM, which ends the child if the parent is gone; no core dump; the kernel's
@@ -69,5 +52,5 @@ _Noreturn void mw_child_run(struct mw_walk *w)
 	mw_add_sampled(w);
 	mw_group(w);
 	w->found->ns = mw_now_ns() - began;
-	end_child(w, MW_FOUND_ALL);
+	mw_child_end(w, MW_FOUND_ALL);
 }

@@ -94,7 +94,9 @@ struct mw_walk {
 	uint32_t *of; /* of those that follow: numbers in sampled[] */
 };
 
-/* child.c: zeroed memory, for the child's life or until mw_sys_unmap. Ends the child if there is none. */
+/* child_memory.c: ends the child, with that answer. */
+_Noreturn void mw_child_end(struct mw_walk *, uint32_t state);
+/* Zeroed memory, for the child's life or until mw_sys_unmap. Ends the child if there is none. */
 void *mw_child_map(struct mw_walk *, size_t bytes);
 
 /* heap.c: the object with that number, and the reverse; -1: none is there. */
