@@ -13,7 +13,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/http/assets.h"
 #include "server/http/origin.h"
 #include "server/pages/pages.h"
 #include "shared/sys/namespace.h"
@@ -376,13 +375,6 @@ static void page_of_sum(struct mw_call *call, const struct mw_family *f, struct 
 	req->missing = NULL;
 	mw_buf_free(&missing);
 	mw_buf_free(&query);
-}
-
-enum mw_all mw_page_all(const char *rest)
-{
-	const struct mw_route *r = mw_route_of(rest, strlen(rest));
-
-	return !r || (r->all == MW_ALL_FILE && !mw_asset(rest + 1)) ? MW_ALL_NONE : r->all;
 }
 
 static void page_of_all(struct mw_call *call, const struct mw_family *f, const char *rest)

@@ -98,9 +98,6 @@ bool mw_grown_query(const struct mw_request *, const struct mw_api *, struct mw_
 /* Adds up what the processes say of that range. False: none knows anything of that time. */
 bool mw_grown_parts(struct mw_grown_of_all *, const struct mw_part *, size_t n);
 
-/* answer.c: what /all/ answers for the page `rest` */
-enum mw_all mw_page_all(const char *rest);
-
 /* list.c: GET /family, and "/" of several processes */
 void mw_page_family(struct mw_call *, const struct mw_family *, enum mw_form);
 

@@ -86,6 +86,13 @@ const struct mw_route *mw_route_of(const char *path, size_t n)
 	return NULL;
 }
 
+enum mw_all mw_page_all(const char *rest)
+{
+	const struct mw_route *r = mw_route_of(rest, strlen(rest));
+
+	return !r || (r->all == MW_ALL_FILE && !mw_asset(rest + 1)) ? MW_ALL_NONE : r->all;
+}
+
 static unsigned method_of(const char *name)
 {
 	if (!strcmp(name, "GET") || !strcmp(name, "HEAD"))

@@ -67,6 +67,8 @@ struct mw_route {
 
 /* The route of a path of n bytes, whatever the method and whether there is a login; NULL: none. */
 const struct mw_route *mw_route_of(const char *path, size_t n);
+/* What /all/ answers for the page `rest`. */
+enum mw_all mw_page_all(const char *rest);
 
 /*
  * Answers a request. Never fails: an error is a status and a line of text. HEAD
