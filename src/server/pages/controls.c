@@ -10,6 +10,11 @@
 #include "server/http/origin.h"
 #include "pages.h"
 
+bool mw_read_only(const struct mw_call *call)
+{
+	return call->api->options()->read_only || (call->req->no_post && !call->req->ask_who);
+}
+
 static bool wants_html(const struct mw_request *req)
 {
 	const char *accept = req->header ? req->header(req->ctx, "Accept") : NULL;

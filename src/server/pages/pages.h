@@ -21,15 +21,15 @@
 /* Is the request ambiguous or malformed? If so, answers it with 4xx. */
 bool mw_request_wrong(struct mw_call *);
 
-/* Is this request read-only? Pages then have no controls. */
-bool mw_read_only(const struct mw_call *);
-
 /* site.c */
 
 /* Is this a request to one process's own server? If not, answers it with 503. */
 bool mw_has_site(struct mw_call *);
 
 /* controls.c */
+
+/* Is this request read-only? Pages then have no controls. */
+bool mw_read_only(const struct mw_call *);
 
 /* Answers a POST that was done: a line for programs, 303 for a browser's form, JSON with `said`. */
 void mw_done(struct mw_call *, const char *line, const char *said);
@@ -129,8 +129,6 @@ struct mw_points {
 bool mw_span_query(struct mw_call *, const struct mw_points *, struct mw_span *span);
 /* Appends why the history has nothing of a time. Returns 400. */
 int mw_unknown_time(struct mw_buf *why, const struct mw_site *);
-/* Seconds since 1970. */
-double mw_unix_now(void);
 /*
  * Begins a JSON object about a site: {"start":"...","now":1.250,"unix":... The names of the last two may begin
  * lines. `start` names the process: behind a Rack server any worker may answer. Without a site they are empty.

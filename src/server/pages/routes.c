@@ -42,11 +42,6 @@ void mw_page_asset(struct mw_call *call)
 		mw_reply(call, 404, "no such page");
 }
 
-bool mw_read_only(const struct mw_call *call)
-{
-	return call->api->options()->read_only || (call->req->no_post && !call->req->ask_who);
-}
-
 /* lib/mwrap/objects.rb answers these with Ruby's lock (GVL), which a thread of ours never takes. */
 void mw_page_objects(struct mw_call *call)
 {

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* second.c - the notes of each second: the history, RSS's parts, the curves. See site.h. */
+/* second.c - a site's time, and the notes of each second: the history, RSS's parts, the curves. See site.h. */
 #include "site.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "server/objects/objects.h"
 #include "shared/sys/clock.h"
+
+/* --- the time -------------------------------------------------------------------- */
+
+double mw_site_uptime(const struct mw_site *s)
+{
+	return (double)(mw_now_ms() - s->origin_ms) / 1000;
+}
+
+double mw_unix_now(void)
+{
+	return (double)(mw_clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
+}
+
+/* --- notes ------------------------------------------------------------------------ */
 
 /* The CPU time a second that reading the live bytes may cost. */
 #define STATS_NS_A_SECOND UINT64_C(200000)

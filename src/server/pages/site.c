@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "shared/sys/clock.h"
 #include "pages.h"
@@ -68,11 +67,6 @@ void mw_site_end(struct mw_site *s)
 	mw_curves_end(&s->object_curves);
 }
 
-double mw_site_uptime(const struct mw_site *s)
-{
-	return (double)(mw_now_ms() - s->origin_ms) / 1000;
-}
-
 /* --- pages ------------------------------------------------------------------------- */
 
 bool mw_has_site(struct mw_call *call)
@@ -97,11 +91,6 @@ int mw_unknown_time(struct mw_buf *why, const struct mw_site *s)
 		mw_buf_str(why, "hasn\xe2\x80\x99t begun yet");
 	}
 	return 400;
-}
-
-double mw_unix_now(void)
-{
-	return (double)(mw_clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
 }
 
 void mw_json_head(struct mw_buf *b, const struct mw_site *s, double now, const char *name_of_now,

@@ -101,11 +101,13 @@ void mw_site_start(struct mw_site *, const struct mw_api *);
 /* Frees the stream's journal, the mark and the curves' names; the history stays. */
 void mw_site_end(struct mw_site *);
 
-/* Seconds since the tracker was loaded, in this process or the one it was forked from. */
+/* second.c. Seconds since the tracker was loaded, in this process or the one it was forked from. */
 double mw_site_uptime(const struct mw_site *);
+/* Seconds since 1970. */
+double mw_unix_now(void);
 
 /*
- * second.c. Adds a point to the history if a second has begun since the last one, and makes the
+ * Adds a point to the history if a second has begun since the last one, and makes the
  * curves' next step if it is due. The files are /proc/self/statm and smaps, opened by this process.
  * NULL: none. Without statm RSS is unknown until the next call, without smaps its parts are.
  * Returns the milliseconds until the next point is due, 1 to 1000.
