@@ -3,6 +3,7 @@
 /* uses: @server */
 #include "unit.h"
 #include "../../src/server/verdict/made.h"
+#include "../../src/server/verdict/words.h"
 
 #define SEED 7
 

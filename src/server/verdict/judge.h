@@ -11,7 +11,7 @@
 #include "look.h"
 #include "verdict.h"
 
-/* verdict.c: a verdict of that kind about a course of one part of RSS. */
+/* judge.c: a verdict of that kind about a course of one part of RSS. */
 void mw_judge_say(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *,
 		  enum mw_verdict_kind, enum mw_rss_part, const struct mw_trend *);
 

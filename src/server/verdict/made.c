@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "shared/sys/root.h"
-#include "shared/text/buf.h"
-#include "words.h"
 
 enum { SAMPLES_LEAST = 30 }; /* below it a share of them is a matter of chance */
 
@@ -221,29 +219,4 @@ double mw_made_bytes(const struct mw_evidence *e, double since)
 			n++;
 		}
 	return n >= SAMPLES_LEAST ? bytes : 0;
-}
-
-void mw_words_made(struct mw_buf *b, const struct mw_verdict *v)
-{
-	const struct mw_verdict_made *m = &v->made;
-	unsigned error = (unsigned)(m->error * 100 + 0.5);
-
-	if (!m->samples || !m->at.location)
-		return;
-	mw_buf_str(b, "; ");
-	if (error)
-		mw_buf_fmt(b, "%u %% (\xc2\xb1 %u)", (unsigned)(m->at.share * 100 + 0.5), error);
-	else
-		mw_words_share(b, m->at.share);
-	mw_buf_str(b, " of the objects that stay were made at ");
-	mw_verdict_short(b, &m->at);
-	for (size_t i = 0; i < 2 && m->classes[i]; i++) {
-		mw_buf_str(b, i ? ", " : " (");
-		mw_buf_str(b, m->classes[i]);
-	}
-	mw_buf_str(b, m->classes[0] ? ")" : "");
-	if (m->owner) {
-		mw_buf_str(b, ", kept by ");
-		mw_buf_tsv(b, m->owner, strlen(m->owner));
-	}
 }

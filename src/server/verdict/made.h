@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* made.h - the line that made Ruby's objects that stay. For the judgement and its words; pure functions. */
+/* made.h - the line that made Ruby's objects that stay. For the judgement; pure functions. */
 #pragma once
 
 #include "verdict.h"
@@ -13,5 +13,3 @@ void mw_made_find(const struct mw_evidence *, double since, double to, double gr
 		  struct mw_verdict_made *);
 /* Bytes that stay and were made since then; 0: too few samples to tell. */
 double mw_made_bytes(const struct mw_evidence *, double since);
-/* "; 93 % (± 4) of the objects that stay were made at app.rb:3 (Array, String)"; nothing if no line is known */
-void mw_words_made(struct mw_buf *, const struct mw_verdict *);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* verdict_json.c - a verdict as JSON. See verdict.h. */
-#include <string.h>
-
-#include "made.h"
 #include "verdict.h"
 #include "words.h"
 #include "shared/text/json.h"
@@ -63,21 +60,6 @@ static void growers(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, "]");
-}
-
-const struct mw_verdict_location *mw_verdict_at(const struct mw_verdict *v)
-{
-	struct mw_buf s = { 0 }, name = { 0 };
-	bool does;
-
-	if (!v->n)
-		return NULL;
-	mw_words_sentence(&s, v, NULL);
-	mw_verdict_short(&name, &v->locations[0]);
-	does = !s.failed && !name.failed && memmem(s.p, s.n, name.p, name.n);
-	mw_buf_free(&s);
-	mw_buf_free(&name);
-	return does ? &v->locations[0] : NULL;
 }
 
 /* The owner of the rate that the sentence gives. */

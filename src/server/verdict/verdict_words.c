@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "made.h"
 #include "verdict.h"
 #include "words.h"
 
@@ -46,17 +45,6 @@ bool mw_verdict_grows(enum mw_verdict_kind kind)
 	       kind == MW_VERDICT_FRAGMENTATION || kind == MW_VERDICT_NATIVE ||
 	       kind == MW_VERDICT_FILES || kind == MW_VERDICT_STACKS || kind == MW_VERDICT_THREADS ||
 	       kind == MW_VERDICT_DESCRIPTORS || kind == MW_VERDICT_DISABLED;
-}
-
-void mw_verdict_short(struct mw_buf *b, const struct mw_verdict_location *l)
-{
-	size_t name = l->file_len < l->len ? l->file_len : l->len, from = name;
-
-	if (l->kind == MW_KIND_SPECIAL)
-		from = 0;
-	while (from && l->location[from - 1] != '/')
-		from--;
-	mw_buf_tsv(b, l->location + from, l->len - from); /* one line of valid UTF-8 */
 }
 
 /* --- clauses -------------------------------------------------------------------- */

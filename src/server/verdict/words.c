@@ -2,6 +2,8 @@
 /* words.c - see words.h. */
 #include "words.h"
 
+#include "verdict.h"
+
 static double size_of(double x)
 {
 	return x < 0 ? -x : x;
@@ -52,4 +54,15 @@ void mw_words_share(struct mw_buf *b, double share)
 		mw_buf_str(b, "all");
 	else
 		mw_buf_fmt(b, "%u %%", (unsigned)(share * 100 + 0.5));
+}
+
+void mw_verdict_short(struct mw_buf *b, const struct mw_verdict_location *l)
+{
+	size_t name = l->file_len < l->len ? l->file_len : l->len, from = name;
+
+	if (l->kind == MW_KIND_SPECIAL)
+		from = 0;
+	while (from && l->location[from - 1] != '/')
+		from--;
+	mw_buf_tsv(b, l->location + from, l->len - from); /* one line of valid UTF-8 */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * words.h - numbers of a sentence. For verdict_words.c and verdict_next.c.
+ * words.h - the pieces of a sentence: numbers, names and clauses.
  *
- * They are made from integers: printf's would follow the app's locale.
+ * Numbers are made from integers: printf's would follow the app's locale.
  */
 #ifndef MW_VERDICT_WORDS_H
 #define MW_VERDICT_WORDS_H
@@ -35,6 +35,12 @@ void mw_words_no_proof(struct mw_buf *, const struct mw_verdict *);
 
 /* "; the line's memory is for POST /orders, 88 % (± 4)"; nothing if that isn't known */
 void mw_words_label(struct mw_buf *, const struct mw_verdict *);
+/* "; 93 % (± 4) of the objects that stay were made at app.rb:3 (Array, String)"; nothing if no line is known */
+void mw_words_made(struct mw_buf *, const struct mw_verdict *);
+/* The file, or else the gem, that has half of the growth on several lines; NULL: none has. */
+const struct mw_verdict_spread *mw_verdict_most_together(const struct mw_verdict *);
+/* "app.rb, on 6 lines" */
+void mw_words_in_lines(struct mw_buf *, const struct mw_verdict_spread *);
 /* How the sentence names a file, or a gem: its last part. */
 void mw_words_spread(struct mw_buf *, const struct mw_verdict_spread *);
 

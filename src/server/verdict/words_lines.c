@@ -61,7 +61,7 @@ void mw_words_spread(struct mw_buf *b, const struct mw_verdict_spread *of)
 }
 
 /* The file, or else the gem, that has half of it on several lines. */
-static const struct mw_verdict_spread *most_together(const struct mw_verdict *v)
+const struct mw_verdict_spread *mw_verdict_most_together(const struct mw_verdict *v)
 {
 	const struct mw_verdict_spread *all[] = { &v->file, &v->gem };
 
@@ -72,40 +72,24 @@ static const struct mw_verdict_spread *most_together(const struct mw_verdict *v)
 }
 
 /* "app.rb, on 6 lines" */
-static void in_lines(struct mw_buf *b, const struct mw_verdict_spread *of)
+void mw_words_in_lines(struct mw_buf *b, const struct mw_verdict_spread *of)
 {
 	mw_words_spread(b, of);
 	mw_buf_str(b, ", on ");
 	mw_words_number(b, of->lines, " line", " lines");
 }
 
-const struct mw_verdict_spread *mw_verdict_together(const struct mw_verdict *v)
-{
-	const struct mw_verdict_spread *of = most_together(v);
-	struct mw_buf s = { 0 }, name = { 0 };
-	bool does;
-
-	if (!of)
-		return NULL;
-	mw_words_sentence(&s, v, NULL);
-	in_lines(&name, of);
-	does = !s.failed && !name.failed && memmem(s.p, s.n, name.p, name.n);
-	mw_buf_free(&s);
-	mw_buf_free(&name);
-	return does ? of : NULL;
-}
-
 /* "98 % of that in app.rb, on 6 lines, most at app.rb:12"; false: no file and no gem has half of it. */
 static bool together(struct mw_buf *b, const struct mw_verdict *v)
 {
-	const struct mw_verdict_spread *of = most_together(v);
+	const struct mw_verdict_spread *of = mw_verdict_most_together(v);
 	const struct mw_verdict_location *most;
 
 	if (!of)
 		return false;
 	mw_words_share(b, of->share);
 	mw_buf_str(b, of == &v->gem ? " of that in the gem " : " of that in ");
-	in_lines(b, of);
+	mw_words_in_lines(b, of);
 	most = most_of(v, of);
 	if (most) {
 		mw_buf_str(b, most->share >= 0.1 ? ", most at " : ", such as ");
@@ -138,13 +122,34 @@ void mw_words_where(struct mw_buf *b, const struct mw_verdict *v)
 	}
 }
 
-/* --- labels ------------------------------------------------------------------------------------ */
+/* --- who made the objects --------------------------------------------------------------------- */
 
-bool mw_verdict_wants_label(const struct mw_verdict *v)
+void mw_words_made(struct mw_buf *b, const struct mw_verdict *v)
 {
-	return v->growing && (v->kind == MW_VERDICT_GROWS || v->kind == MW_VERDICT_EXPLODES) &&
-	       mw_verdict_at(v);
+	const struct mw_verdict_made *m = &v->made;
+	unsigned error = (unsigned)(m->error * 100 + 0.5);
+
+	if (!m->samples || !m->at.location)
+		return;
+	mw_buf_str(b, "; ");
+	if (error)
+		mw_buf_fmt(b, "%u %% (\xc2\xb1 %u)", (unsigned)(m->at.share * 100 + 0.5), error);
+	else
+		mw_words_share(b, m->at.share);
+	mw_buf_str(b, " of the objects that stay were made at ");
+	mw_verdict_short(b, &m->at);
+	for (size_t i = 0; i < 2 && m->classes[i]; i++) {
+		mw_buf_str(b, i ? ", " : " (");
+		mw_buf_str(b, m->classes[i]);
+	}
+	mw_buf_str(b, m->classes[0] ? ")" : "");
+	if (m->owner) {
+		mw_buf_str(b, ", kept by ");
+		mw_buf_tsv(b, m->owner, strlen(m->owner));
+	}
 }
+
+/* --- labels ------------------------------------------------------------------------------------ */
 
 void mw_verdict_label(struct mw_verdict *v, const char *name, double share, uint32_t samples)
 {
