@@ -187,11 +187,12 @@ check-programs: $(SWIFT)
 
 # --- the core (the tracker's objects in a driver, t/core/) and the unit tests under sanitizers, in .build/asan and
 # .build/tsan. t/core.t runs the core in .build/asan; t/sanitize.t builds and runs the others. The sanitizers' runtime is
-# always the compiler's dynamic one: the drivers look up the functions beneath them as the tracker does ---
+# always the compiler's dynamic one: the drivers look up the functions beneath them as the tracker does. Their reports need
+# lines and no more of the debug information, which takes a sixth of the time ---
 SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 # gcc has no model of a fence under TSan; all data that a fence orders is atomic anyway
 SANITIZE_tsan := -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan)
-SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -Wno-missing-prototypes -fno-strict-aliasing -DMW_ASSERT -D_GNU_SOURCE -Isrc -I$(B)
+SANITIZED_CFLAGS := -std=gnu11 -O1 -g1 -fno-omit-frame-pointer $(WARN) -Wno-missing-prototypes -fno-strict-aliasing -DMW_ASSERT -D_GNU_SOURCE -Isrc -I$(B)
 # with untracked.c the tracker would stand aside: t/core/beneath.c replaces it
 CORE_SRC := $(filter-out src/tracker/hooks/cxx.c src/tracker/real/untracked.c,$(TRACKER_SRC)) $(filter-out src/server/httpd/%,$(call c,server memory))
 # here the functions that these files interpose have other names
