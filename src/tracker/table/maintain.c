@@ -23,14 +23,6 @@ static bool growing;          /* under maintenance */
 static uint32_t maintenance;
 static __thread bool maintains __attribute__((tls_model("initial-exec")));
 
-bool mw_memory_is_there(void)
-{
-	void *p = mw_arena_lend(1 << 20);
-
-	mw_arena_return(p, 1 << 20);
-	return p != NULL;
-}
-
 bool mw_maintenance_try(void)
 {
 	if (mw_get(&maintenance))

@@ -19,9 +19,3 @@ extern MW_HIDDEN bool mw_texts_full; /* relaxed: some path found no room since t
 uint32_t mw_callsites_wanted(void); /* locations ever added, or refused; wraps */
 /* buckets: a power of 2 up to MW_TABLE_BUCKETS_MAX. Under mw_maintenance. */
 void mw_callsites_resize(uint32_t buckets);
-
-/*
- * maintain.c: is there memory now for liburcu's tables, their buckets and its registry? Without
- * memory liburcu abort()s.
- */
-bool mw_memory_is_there(void);

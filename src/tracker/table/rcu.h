@@ -40,3 +40,5 @@ void mw_rcu_after_fork(void);
  * of 2). Once for each table, in one thread, at load. NULL: no memory; it may also abort(), see mw_memory_is_there.
  */
 struct cds_lfht *mw_rcu_table(unsigned long first, unsigned long most);
+/* Is there memory now for these tables, their buckets and liburcu's registry? Without memory liburcu abort()s. */
+bool mw_memory_is_there(void);

@@ -83,6 +83,14 @@ static void *calloc_for_liburcu(size_t n, size_t size)
 	return p;
 }
 
+bool mw_memory_is_there(void)
+{
+	void *p = mw_arena_lend(1 << 20);
+
+	mw_arena_return(p, 1 << 20);
+	return p != NULL;
+}
+
 struct cds_lfht *mw_rcu_table(unsigned long first, unsigned long most)
 {
 	static bool bound;
