@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Blocks of the tracker's own: random lives with a ledger, in several threads, and frees by others. */
-/* uses: src/tracker/real/own_blocks.c src/tracker/base/arena.c src/tracker/base/noticed.c src/tracker/base/wait.c */
+/* uses: src/tracker/real/own_blocks.c src/tracker/real/own_left.c src/tracker/base/arena.c src/tracker/base/noticed.c src/tracker/base/wait.c */
 #include "unit.h"
 
 #include <errno.h>

@@ -241,31 +241,6 @@ void mw_own_free(void *p)
 		large_free(p);
 }
 
-/* --- others' ------------------------------------------------------------------------------- */
-
-static struct spare *left; /* release when one is put in; all are taken at once */
-
-void mw_own_leave(void *p)
-{
-	struct spare *is = p;
-
-	is->next = __atomic_load_n(&left, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&left, &is->next, is, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-}
-
-void mw_own_free_left(void)
-{
-	struct spare *is, *next;
-
-	if (mw_likely(!mw_get(&left)))
-		return;
-	for (is = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQUIRE); is; is = next) {
-		next = is->next;
-		mw_real.free(is);
-	}
-}
-
 void mw_own_after_fork(void)
 {
 	__atomic_store_n(&taking, 0, __ATOMIC_RELEASE);

@@ -67,8 +67,8 @@ void mw_own_free(void *p);
 size_t mw_own_size(const void *p); /* its room, with the tail's bytes */
 
 /*
- * An own thread frees a block of the app's allocator: another thread does so by mw_own_free_left, soon. Any thread. left
- * is cheap if there is none.
+ * own_left.c. An own thread frees a block of the app's allocator: another thread does so by mw_own_free_left, soon. Any
+ * thread. left is cheap if there is none.
  */
 void mw_own_leave(void *p);
 void mw_own_free_left(void);

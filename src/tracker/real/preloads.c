@@ -39,7 +39,7 @@ static void *in_front(const char *name)
 	void *f = dlsym(RTLD_DEFAULT, name);
 
 	mw_reached = false;
-	return f && !mw_real_same_object(f, &mw_real) ? f : NULL;
+	return f && !mw_real_same_object(f, &mw_reached) ? f : NULL;
 }
 
 /* Is the block another allocator's, as no call came to us? Ends its life. */
@@ -134,7 +134,7 @@ const char *mw_behind_allocator(void)
 {
 	bool keeps;
 
-	if (mw_real_joined || mw_real_of_program(&mw_real))
+	if (mw_real_joined || mw_real_of_program(&mw_reached))
 		return NULL;
 	/*
 	 * Each is called, as wrappers look for their next function then. An allocator that keeps malloc has a free for its

@@ -92,7 +92,7 @@ bool mw_real_of_program(const void *);
 
 /* Finds them all, unless that was done. Any thread. */
 void mw_real_init(void);
-/* The next function of that name after the tracker's, from any library; or NULL. Joined: the first but ours. */
+/* next.c. The next function of that name after the tracker's, from any library; or NULL. Joined: the first but ours. */
 void *mw_real_next(const char *name);
 /*
  * Joined: a program that isn't position-independent may have an entry of its own for a library's
