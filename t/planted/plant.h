@@ -33,7 +33,7 @@ extern MW_HIDDEN struct mw_planted mw_planted;
 #define MW_BODY_SIZE (mw_planted.body_size)
 #define MW_BODY_CODE (mw_planted.body_code)
 
-/* Calls of state.c: what is found may be set wrong, and all once it was checked. */
+/* Calls of vm.c: what is found may be set wrong, and all once it was checked. */
 void mw_plant_found(void);
 void mw_plant_count(const uint32_t **count);
 void mw_plant_checked(void);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "jit.h"
 
+#include <dlfcn.h>
+#include <link.h>
+
 #include "look.h"
 #include "safe_read.h"
 #include "state.h"
@@ -11,6 +14,40 @@ enum {
 	C_FUNCTION = 1,
 	NEAR = 48 /* C functions may lie above it */
 };
+
+/* Does YJIT run? Up to 3.3 a function tells, later a variable; what isn't exported tells nothing. */
+static bool (*ask_yjit)(void);
+static const bool *yjit;
+
+bool mw_yjit_runs(void)
+{
+	return ask_yjit ? ask_yjit() : yjit && *yjit;
+}
+
+/* 1: *address is code of this object. */
+static int has_code(struct dl_phdr_info *info, size_t bytes, void *address)
+{
+	uintptr_t at = *(uintptr_t *)address - info->dlpi_addr;
+
+	(void)bytes;
+	for (const ElfW(Phdr) *h = info->dlpi_phdr; h < info->dlpi_phdr + info->dlpi_phnum; h++)
+		if (h->p_type == PT_LOAD && h->p_flags & PF_X && at - h->p_vaddr < h->p_memsz)
+			return 1;
+	return 0;
+}
+
+void mw_yjit_find(void)
+{
+	void *at = dlsym(RTLD_DEFAULT, "rb_yjit_enabled_p");
+	uintptr_t address = (uintptr_t)at;
+
+	if (!at)
+		return;
+	if (dl_iterate_phdr(has_code, &address))
+		ask_yjit = (bool (*)(void))(uintptr_t)at;
+	else
+		yjit = at;
+}
 
 /* The frame to which jit_return leads. Zeros: a C function's, or it can't be read. */
 static struct mw_ruby_frame light(uintptr_t jit_return)

@@ -25,6 +25,11 @@ static inline bool mw_zjit_runs(void)
 	return mw_rb.rb_zjit_entry && __atomic_load_n(mw_rb.rb_zjit_entry, __ATOMIC_RELAXED);
 }
 
+/* At load. */
+void mw_yjit_find(void);
+/* Is YJIT on, as far as Ruby tells? */
+bool mw_yjit_runs(void);
+
 static inline struct mw_ruby_frame mw_ruby_words(const char *cfp)
 {
 	return (struct mw_ruby_frame){ MW_AT(uintptr_t, cfp, MW_CFP_PC),

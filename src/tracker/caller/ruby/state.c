@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "state.h"
 
-#include <dlfcn.h>
-#include <link.h>
-#include <stdlib.h>
-
 #include "shared/sys/clock.h"
 #include "shared/sys/sys.h"
-#include "tracker/table/snapshot.h"
 #include "jit.h"
-#include "look.h"
 #include "tracker/table/generation.h"
-#include "tracker/table/tail.h"
 
 struct mw_ruby mw_ruby;
 uint32_t mw_ruby_body;
@@ -20,11 +13,9 @@ struct mw_ruby_api mw_rb;
 const char *mw_ruby_version;
 const struct mw_ruby_above *mw_ruby_above;
 
-static bool reserved;          /* relaxed: a JIT may run */
-static bool public_wanted;     /* $MWRAP_RUBY_PUBLIC at load: Ruby moves the environment later */
-static uint32_t finding;       /* one thread looks at a time */
+static bool reserved; /* relaxed: a JIT may run */
 
-static void set_how(uint32_t how)
+void mw_ruby_becomes(uint32_t how)
 {
 	__atomic_store_n(&mw_ruby.how, how, __ATOMIC_RELEASE);
 	mw_ruby_above->changed(); /* after `how`: a mode of malloc takes the fast way for granted */
@@ -41,88 +32,6 @@ static bool change_how(uint32_t from, uint32_t to)
 }
 
 uintptr_t mw_ruby_start, mw_ruby_end;
-
-static int note_range(struct dl_phdr_info *info, size_t unused, void *of)
-{
-	uintptr_t at = (uintptr_t)of, start = UINTPTR_MAX, end = 0;
-
-	(void)unused;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
-		uintptr_t from = info->dlpi_addr + h->p_vaddr;
-
-		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X))
-			continue;
-		start = from < start ? from : start;
-		end = from + h->p_memsz > end ? from + h->p_memsz : end;
-	}
-	if (at < start || at >= end)
-		return 0;
-	mw_ruby_start = start;
-	mw_ruby_end = end;
-	return 1;
-}
-
-/* Does YJIT run? Up to 3.3 a function tells, later a variable; what isn't exported tells nothing. */
-static bool (*ask_yjit)(void);
-static const bool *yjit;
-
-static bool yjit_runs(void)
-{
-	return ask_yjit ? ask_yjit() : yjit && *yjit;
-}
-
-/* 1: *address is code of this object. */
-static int has_code(struct dl_phdr_info *info, size_t bytes, void *address)
-{
-	uintptr_t at = *(uintptr_t *)address - info->dlpi_addr;
-
-	(void)bytes;
-	for (const ElfW(Phdr) *h = info->dlpi_phdr; h < info->dlpi_phdr + info->dlpi_phnum; h++)
-		if (h->p_type == PT_LOAD && h->p_flags & PF_X && at - h->p_vaddr < h->p_memsz)
-			return 1;
-	return 0;
-}
-
-static void find_yjit(void)
-{
-	void *at = dlsym(RTLD_DEFAULT, "rb_yjit_enabled_p");
-	uintptr_t address = (uintptr_t)at;
-
-	if (!at)
-		return;
-	if (dl_iterate_phdr(has_code, &address))
-		ask_yjit = (bool (*)(void))(uintptr_t)at;
-	else
-		yjit = at;
-}
-
-void mw_ruby_init(const struct mw_ruby_above *above)
-{
-	bool all = true;
-
-	mw_ruby_above = above;
-#define X(name, result, params, needed)                            \
-	mw_rb.name = (result(*) params)dlsym(RTLD_DEFAULT, #name); \
-	if (needed && !mw_rb.name)                                 \
-		all = false;
-	MW_FOR_EACH_RUBY(X)
-#undef X
-	mw_rb.rb_cObject = dlsym(RTLD_DEFAULT, "rb_cObject");
-	mw_rb.rb_zjit_entry = dlsym(RTLD_DEFAULT, "rb_zjit_entry");
-	mw_rb.rb_cComplex = dlsym(RTLD_DEFAULT, "rb_cComplex");
-	find_yjit();
-	if (!all || !mw_rb.rb_cComplex) {
-		mw_life_scale = 1 << MW_CLOCK_SHIFT;
-		return;
-	}
-	mw_ruby_version = dlsym(RTLD_DEFAULT, "ruby_version");
-	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
-	mw_clock.in_bytes = false;
-	mw_clock.gc_count = mw_rb.rb_gc_count;
-	(void)dl_iterate_phdr(note_range, (void *)(uintptr_t)mw_rb.rb_gc_count);
-	set_how(MW_RUBY_STARTING);
-}
 
 const char *mw_ruby_how_name(void)
 {
@@ -153,7 +62,7 @@ static void vm_ended(void *vm)
 	mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
 	__atomic_store_n(&mw_clock.now, &mw_clock.still, __ATOMIC_RELEASE);
 	mw_set(&mw_clock.asked, false);
-	set_how(MW_RUBY_ENDED);
+	mw_ruby_becomes(MW_RUBY_ENDED);
 }
 
 /*
@@ -183,34 +92,22 @@ void mw_ruby_await_end(void)
 		mw_rb.rb_set_end_proc(code_ended, 0);
 }
 
-/* A job: at a safe point of Ruby's own, where Ruby may allocate. */
-static void vm_is_up(void *unused)
-{
-	static bool done;
-
-	(void)unused;
-	if (done)
-		return;
-	done = true;
-	mw_ruby_above->up();
-}
-
 /* Ruby calls a job at a safe point of its own. */
 static struct job {
-	void (*run)(void *);
+	void (*run)(void *); /* written before main */
 	unsigned handle; /* for Rubies whose jobs must be registered before */
-} jobs[] = {
-	[MW_RUBY_AT_START] = { vm_is_up, 0 },
-	[MW_RUBY_AFTER_BLOCKING] = { mw_ruby_look_here, 0 },
-	[MW_RUBY_WHEN_DOUBTED] = { mw_ruby_look_again, 0 },
-};
+} jobs[MW_RUBY_JOBS];
 
-/* With the GVL, once. */
-static void prepare_jobs(void)
+void mw_ruby_job_runs(enum mw_ruby_job job, void (*run)(void *))
+{
+	jobs[job].run = run;
+}
+
+void mw_ruby_jobs_prepare(void)
 {
 	if (!mw_rb.rb_postponed_job_preregister)
 		return;
-	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++)
+	for (size_t i = 0; i < MW_RUBY_JOBS; i++)
 		jobs[i].handle = mw_rb.rb_postponed_job_preregister(0, jobs[i].run, NULL);
 }
 
@@ -317,76 +214,7 @@ bool mw_ruby_look_for_jit(void)
 		mw_set(&late, mw_jit_late() != MW_JIT_NOT_LATE);
 	if (mw_zjit_runs() || mw_get(&late))
 		return change_how(MW_RUBY_FAST, MW_RUBY_JIT);
-	if (yjit_runs()) /* no other can begin */
+	if (mw_yjit_runs()) /* no other can begin */
 		(void)change_how(MW_RUBY_JIT, MW_RUBY_FAST);
 	return false;
-}
-
-/* As mw_ruby_find; 1: found and verified. */
-static int find_and_verify(const char **why)
-{
-	const char *path;
-	int found;
-
-	found = mw_ruby_find(why);
-	if (found > 0) {
-		mw_plant_found();
-		found = mw_ruby_verify(why);
-		if (found == 0 && mw_ruby_innermost(&path) > 0) {
-			*why = "none of the frames could be compared";
-			found = -1;
-		}
-	}
-	if (found > 0)
-		mw_set(&mw_ruby_verified, true);
-	if (!public_wanted || !found)
-		return found;
-	*why = "MWRAP_RUBY_PUBLIC is set";
-	return -1;
-}
-
-static const uint32_t *find_count(void)
-{
-	const uint32_t *count = mw_ruby_find_count();
-
-	mw_plant_count(&count);
-	return mw_ruby_verify_count(count) ? count : NULL;
-}
-
-enum { MISFITS = 500 };
-
-/* Under `finding`. */
-static void try_to_start(void)
-{
-	static unsigned misfits;
-	const char *why = "";
-	int found;
-
-	if (mw_get(&mw_ruby.how) != MW_RUBY_STARTING)
-		return;
-	found = find_and_verify(&why);
-	/* the first frames may be half made: one that verifies will come */
-	if (found == 0 || (found < 0 && ++misfits <= MISFITS))
-		return;
-	if (mw_real_joined && (yjit_runs() || mw_zjit_runs()))
-		mw_set(&reserved, true);
-	mw_ruby_use_count(find_count());
-	mw_ruby.why = found > 0 ? "" : why;
-	if (found > 0)
-		mw_plant_checked();
-	set_how(found <= 0 ? MW_RUBY_PUBLIC : mw_zjit_runs() ? MW_RUBY_JIT : MW_RUBY_FAST);
-	prepare_jobs();
-	mw_ruby_ask_for(MW_RUBY_AT_START);
-}
-
-bool mw_ruby_look_for_vm(void)
-{
-	/* one load decides at first: `ruby` allocates thousands of blocks before its VM is up */
-	if (!*mw_rb.rb_cComplex || !mw_ruby_may_ask())
-		return false;
-	if (!__atomic_exchange_n(&finding, 1, __ATOMIC_ACQUIRE)) {
-		try_to_start();
-		__atomic_store_n(&finding, 0, __ATOMIC_RELEASE);
-	}
-	return true;
 }

@@ -2,7 +2,7 @@
 /*
  * state.h - the life of Ruby's VM, and the way its lines are found.
  *
- * It lies between state.c, which chooses the way, and lines.c, which looks lines up.
+ * It lies between state.c, which has the way, vm.c, which chooses it, and lines.c, which looks lines up.
  *
  * STARTING until a frame of Ruby code is seen and the self-check holds; then FAST, or JIT
  * as soon as ZJIT may run. PUBLIC, for good, if it never holds, or something was wrong later. ENDED
@@ -28,13 +28,15 @@ struct mw_ruby_above {
 };
 extern const struct mw_ruby_above *mw_ruby_above; /* written before main */
 
-/* At load: is Ruby in this process? Then mw_ruby.how is STARTING. */
+/* vm.c, at load: is Ruby in this process? Then mw_ruby.how is STARTING. */
 void mw_ruby_init(const struct mw_ruby_above *);
 /* For `up`: from now on the tracker sees the VM's end. Ruby allocates in this call. */
 void mw_ruby_await_end(void);
 
-/* While STARTING: tries to start. False: the VM isn't up, or can't be asked here and now. */
+/* vm.c, while STARTING: tries to start. False: the VM isn't up, or can't be asked here and now. */
 bool mw_ruby_look_for_vm(void);
+/* For vm.c: STARTING or what follows it. */
+void mw_ruby_becomes(uint32_t how);
 /* From FAST or JIT to PUBLIC; why: a text that stays. Any thread. */
 void mw_ruby_go_public(const char *why);
 /* A JIT reserves memory for its code: from FAST to JIT if it may be ZJIT, before that pushes a frame. Any thread. */
@@ -47,7 +49,10 @@ bool mw_ruby_look_for_jit(void);
 void mw_ruby_use_count(const uint32_t *count);
 
 /* Jobs that Ruby runs at a safe point of its own, in a Ruby thread with the GVL. */
-enum mw_ruby_job { MW_RUBY_AT_START, MW_RUBY_AFTER_BLOCKING, MW_RUBY_WHEN_DOUBTED };
+enum mw_ruby_job { MW_RUBY_AT_START, MW_RUBY_AFTER_BLOCKING, MW_RUBY_WHEN_DOUBTED, MW_RUBY_JOBS };
+/* For vm.c: what a job runs, before main; then, once and with the GVL, tells Ruby of all of them. */
+void mw_ruby_job_runs(enum mw_ruby_job, void (*run)(void *));
+void mw_ruby_jobs_prepare(void);
 /* Asks Ruby to run a job. Any thread, also without the GVL. */
 void mw_ruby_ask_for(enum mw_ruby_job);
 
