@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "shared/report/report.h"
-#include "shared/sys/clock.h"
 #include "tracker/base/own_thread.h"
 #include "tracker/table/mappings.h"
 #include "tracker/table/heap_pages.h"
@@ -139,20 +138,6 @@ static void api_places_free(struct mw_places *p)
 	mw_quiet_leave();
 }
 
-static double uptime(void)
-{
-	return (double)(mw_now_ns() - mw_loaded_at) / 1e9;
-}
-
-void mw_look_for_peak(void)
-{
-	if (mw_life != MW_ON)
-		return;
-	mw_quiet_enter();
-	mw_peak_look(UINT64_MAX, uptime());
-	mw_quiet_leave();
-}
-
 static bool api_live_sums(struct mw_live_sums *s)
 {
 	bool had = true;
@@ -213,7 +198,7 @@ static bool api_watch_peak(bool on)
 	if (mw_life != MW_ON || (on && mw_get(&mw_sampled)))
 		return false;
 	mw_quiet_enter();
-	mw_peak_watch(on, uptime());
+	mw_peak_watch(on, mw_uptime());
 	mw_quiet_leave();
 	return true;
 }
@@ -287,7 +272,7 @@ static void api_stats(struct mw_stats *out)
 	if (mw_life == MW_ON)
 		known = mw_row_total(&sum, &before); /* else zeros */
 	if (known)
-		mw_peak_look(sum.live_bytes, uptime());
+		mw_peak_look(sum.live_bytes, mw_uptime());
 	mw_quiet_leave();
 	*out = (struct mw_stats){ .total = sum.total,
 				  .allocations = sum.allocations,
@@ -344,7 +329,7 @@ static void api_stats(struct mw_stats *out)
 		out->ever_freed = before.freed + sum.freed;
 		out->ever_frees = before.frees + sum.frees;
 	}
-	out->uptime = uptime();
+	out->uptime = mw_uptime();
 	out->how = mw_attached_how();
 	out->since = mw_attached_at();
 	out->before_known = mw_attached_before(&out->before_bytes);

@@ -28,6 +28,7 @@
 #include "process.h"
 #include "threads.h"
 #include "tracker/caller/ruby/frame.h"
+#include "tracker/table/peak.h"
 #include "tracker/track/track.h"
 
 enum { STACK = 256 * 1024, END_MS = 200 };
@@ -60,7 +61,7 @@ static void dump(void)
 
 	mw_step_begin(&reading, MW_RANK_DUMPER_STEP);
 	mw_end_before_destructors();
-	had = mw_periodic_render(&text, &mwrap_api);
+	had = mw_periodic_render(&text, mw_api_here);
 	__atomic_store_n(&writing, had, __ATOMIC_SEQ_CST);
 	mw_step_end(&reading, MW_RANK_DUMPER_STEP);
 	err = had ? mw_own_thread_start(write_text, NULL, STACK) : ENOMEM;
@@ -75,6 +76,15 @@ static void dump(void)
 		mw_periodic_complain(err, &mw_options);
 }
 
+static void look_for_peak(void)
+{
+	if (mw_life != MW_ON)
+		return;
+	mw_quiet_enter();
+	mw_peak_look(UINT64_MAX, mw_uptime());
+	mw_quiet_leave();
+}
+
 /*
  * Looks for the peak of live memory (tracker/table/peak.h) once a second, and less often if a look costs more than a
  * thousandth of that. Returns the moment of the next look.
@@ -85,7 +95,7 @@ static uint64_t look_and_schedule(void)
 
 	mw_step_begin(&reading, MW_RANK_DUMPER_STEP);
 	if (!__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
-		mw_look_for_peak();
+		look_for_peak();
 	mw_step_end(&reading, MW_RANK_DUMPER_STEP);
 	cost = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 	return mw_now_ns() + (cost > 1000000 ? 1000 * cost : 1000000000);

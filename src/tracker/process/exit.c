@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* exit.c - the end of the process: first it ends our threads, last it writes the dump. */
 #include <signal.h>
-#include <stdlib.h>
 
 #include "shared/sys/libc.h"
 #include "shared/sys/log.h"
@@ -11,8 +10,6 @@
 #include "tracker/real/real.h"
 #include "tracker/table/ids.h"
 #include "tracker/track/track.h"
-
-extern int __cxa_atexit(void (*)(void *), void *, void *);
 
 static bool dumper_ended;
 
@@ -29,18 +26,9 @@ static void end_threads(void)
 	mw_recorder_end();
 }
 
-static void end_threads_at_exit(void *unused)
+void mw_exit_init(void)
 {
-	(void)unused;
-	end_threads();
-}
-
-void mw_end_before_destructors(void)
-{
-	static bool done;
-
-	if (!__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
-		(void)__cxa_atexit(end_threads_at_exit, NULL, NULL); /* else in our destructor */
+	mw_ends_by(end_threads);
 }
 
 static void last_of_all(void *unused)
@@ -52,7 +40,7 @@ static void last_of_all(void *unused)
 		return;
 	mw_quiet_enter();
 	mw_ids_use_room();
-	if (mw_dump_at_exit(&mwrap_api, mw_server_said()) && dumper_ended)
+	if (mw_dump_at_exit(mw_api_here, mw_server_said()) && dumper_ended)
 		mw_periodic_remove(&mw_options);
 	mw_quiet_leave();
 }

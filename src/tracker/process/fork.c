@@ -2,11 +2,9 @@
 /* fork.c - prepares for each fork, tidies up after it, and wraps the functions that fork. */
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "tracker/base/arena.h"
 #include "tracker/base/own_thread.h"
 #include "shared/sys/clock.h"
 #include "shared/sys/libc.h"
@@ -24,11 +22,7 @@
 #include "threads.h"
 #include "tracker/track/sample.h"
 
-pid_t mw_forker;
-pid_t mw_eldest;
-uintptr_t mw_main_thread;
-
-enum { FORK_WAITS_S = 1, MARK_BYTES = 4096 };
+enum { FORK_WAITS_S = 1 };
 
 /*
  * At the fork the server and the dumper are between two steps, and no thread retires
@@ -49,27 +43,6 @@ static __thread struct {
 } had __attribute__((tls_model("initial-exec")));
 
 static pid_t forking; /* this process; each thread that forks stores the same */
-
-/*
- * A word that the kernel sets to 0 in a forked child. after_fork_child sets it again: if it is 0, this process was
- * forked past the handlers, by _Fork(3) or the system call. NULL: the kernel can't (before Linux 4.14).
- */
-static uint32_t *mark;
-
-static void make_mark(void)
-{
-	void *page = mw_arena_map(MARK_BYTES);
-
-	if (page && mw_sys(SYS_madvise, mw_sys_ptr(page), MARK_BYTES, MADV_WIPEONFORK, 0, 0) == 0) {
-		mark = page;
-		*mark = 1;
-	}
-}
-
-bool mw_fork_missed(void)
-{
-	return mark && !mw_get(mark);
-}
 
 static bool maintenance_until(uint64_t until)
 {
@@ -169,8 +142,7 @@ static void after_fork_child(void)
 	mw_host_threads_child();
 	mw_linker_after_fork_child();
 	mw_ranks_again();
-	if (mark)
-		*mark = 1;
+	mw_fork_mark_set();
 }
 
 void mw_fork_repair(void)
@@ -234,7 +206,7 @@ MW_EXPORT int forkpty(int *fd, char *name, const struct termios *t, const struct
 
 bool mw_fork_init(void)
 {
-	make_mark();
+	mw_fork_mark_make();
 	mw_libc_find_locks();
 	return pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
 }

@@ -20,10 +20,6 @@
 
 _Static_assert(MW_CALLERS_MOST == MW_BT_MOST, "the option and the walk have one limit");
 
-struct mw_options mw_options = { .dump_fd = -1 };
-uint64_t mw_loaded_at;
-uint64_t mw_resets;
-
 /* In a Ruby thread, at a safe point of Ruby's, where Ruby may allocate. */
 static void ruby_is_up(void)
 {
@@ -103,6 +99,8 @@ __attribute__((constructor)) static void load(void)
 	bool right;
 
 	mw_bind_self();
+	mw_api_here = &mwrap_api;
+	mw_exit_init();
 	mw_real_joined = mw_real_joins();
 	mw_unseen = mw_real_joined;
 	if (mw_real_joined)

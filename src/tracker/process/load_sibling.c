@@ -42,7 +42,7 @@ static void load_beside(struct beside *b)
 			 b->name);
 		return;
 	}
-	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
+	if (!dladdr(&mw_options, &me) || !me.dli_fname ||
 	    snprintf(path, sizeof(path) - 32, "%s", behind_libraries(me.dli_fname)) >=
 		    (int)sizeof(path) - 32) {
 		snprintf(b->err, MW_ERROR_MAX, "%s: not found: install mwrap again", b->name);

@@ -24,6 +24,10 @@ extern uint64_t mw_resets;           /* relaxed */
 extern pid_t mw_forker;              /* the process that forked this one; 0: it was exec'ed */
 extern pid_t mw_eldest;              /* the first process of that line of forks; 0: this one */
 extern uintptr_t mw_main_thread;     /* the main thread, as pthread_self(); 0: not known */
+/* mwrap_api, for files below api.c. Written by the constructor, before any thread of ours begins. */
+extern const struct mw_api *mw_api_here;
+/* Seconds since load. */
+double mw_uptime(void);
 
 /*
  * load.c, for attach.c: what the constructor does in a process that begins with the tracker. False: a
@@ -35,17 +39,23 @@ void mw_load_threads(void);
 
 /* fork.c: handles each fork from here on. False: no memory for that; children may count wrongly. */
 bool mw_fork_init(void);
-/* Was this process forked past those handlers? Then it has no thread of ours. Any thread. */
+/* fork_mark.c. Was this process forked past those handlers? Then it has no thread of ours. Any thread. */
 bool mw_fork_missed(void);
-/* If it was, does in it what they would have done. Before this process reads the table; one thread. */
+/* For fork.c: once, before any fork; and in a child that the handlers have put in order. */
+void mw_fork_mark_make(void);
+void mw_fork_mark_set(void);
+/* fork.c: if it was, does in it what they would have done. Before this process reads the table; one thread. */
 void mw_fork_repair(void);
 
 /*
- * exit.c. From now on exit(3) ends all our threads before it calls destructors. A thread
+ * before_destructors.c. From now on exit(3) ends all our threads before it calls destructors. A thread
  * of ours calls this when it begins its work, since a handler registered before main would run
  * after destructors. Within a step (own_thread.h): this takes a lock of the C library's.
  */
 void mw_end_before_destructors(void);
+/* For exit.c, which calls it in mw_exit_init: what ends them. In the constructor. */
+void mw_ends_by(void (*end)(void));
+void mw_exit_init(void);
 
 /*
  * server.c. start makes the thread that will load and run the server, if an option asks
@@ -77,9 +87,6 @@ void mw_server_after_fork(int child);
 void mw_server_end(void);
 /* After that: the verdict at the end, for the exit dump. NULL: there is none. */
 const char *mw_server_said(void);
-
-/* api.c: looks for the peak of live memory (tracker/table/peak.h). */
-void mw_look_for_peak(void);
 
 /*
  * dumper.c, the same for the thread of the periodic dumps. start makes it if an

@@ -229,7 +229,7 @@ static void prepare(void)
 	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
 	state->begin_ns = now;
 	job = (struct mw_record_job){
-		.api = &mwrap_api,
+		.api = mw_api_here,
 		.source = &source,
 		.path = path,
 		.allocator_version = mw_real_glibc ? mw_glibc_version() : "",

@@ -136,7 +136,7 @@ static bool serve(void)
 	if (!h || late)
 		opened();
 	if (!late)
-		is = h ? h->start(&mwrap_api, opened, err) : MW_HTTPD_FAILED;
+		is = h ? h->start(mw_api_here, opened, err) : MW_HTTPD_FAILED;
 	/* a forked child says nothing if loading fails: its parent has said it */
 	if (is == MW_HTTPD_FAILED && (h || !forked))
 		mw_log("%s", err);
@@ -154,7 +154,7 @@ static void lost(void)
 	mw_quiet_enter();
 	h->stop();
 	mw_step_begin(&loading, MW_RANK_SERVER_STEP);
-	(void)h->start(&mwrap_api, opened, err);
+	(void)h->start(mw_api_here, opened, err);
 	mw_quiet_leave();
 }
 

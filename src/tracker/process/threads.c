@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "shared/sys/clock.h"
 #include "shared/sys/log.h"
 #include "tracker/base/own_thread.h"
 #include "shared/sys/sys.h"
@@ -12,8 +11,6 @@
 #include "process.h"
 #include "tracker/real/own_blocks.h"
 #include "tracker/track/track.h"
-
-#define LEAVE_NS UINT64_C(1000000000)
 
 /* --- one thread -------------------------------------------------------------------------- */
 
@@ -74,10 +71,6 @@ int mw_own_thread_run(void *(*run)(void *), void *arg, size_t stack, void **resu
 }
 
 /* --- those that live as long as the process ------------------------------------------------ */
-
-static struct mw_host_thread *const all[] = { &mw_server_thread, &mw_dumper_thread, &mw_recorder_thread,
-					      &mw_seconds_thread };
-enum { ALL = sizeof(all) / sizeof(*all) };
 
 /* Puts `is` in the place of `was`. False: it isn't that. */
 static bool becomes(struct mw_host_thread *t, uint32_t was, uint32_t is)
@@ -145,42 +138,7 @@ bool mw_host_thread_exists(const struct mw_host_thread *t)
 	return (is == MW_THREAD_RUNS || is == MW_THREAD_LEFT) && !mw_fork_missed();
 }
 
-/* --- leave, and back ----------------------------------------------------------------------- */
-
-bool mw_host_threads_leave(void)
+bool mw_host_thread_back(struct mw_host_thread *t)
 {
-	int e = errno;
-	bool some = !mw_fork_missed() && mw_own_threads_exist();
-
-	if (some) {
-		mw_own_threads_leave();
-		mw_server_wake();
-		mw_recorder_wake();
-		(void)mw_own_threads_gone(mw_now_ns() + LEAVE_NS);
-		mw_recorder_hold();
-	}
-	errno = e;
-	return some;
-}
-
-void mw_host_threads_back(void)
-{
-	int e = errno;
-
-	if (mw_own_threads_back()) {
-		mw_recorder_stay();
-		for (int i = 0; i < ALL; i++)
-			if (becomes(all[i], MW_THREAD_LEFT, MW_THREAD_RUNS) && create(all[i]) &&
-			    all[i]->lost)
-				all[i]->lost();
-		mw_recorder_let_go();
-	}
-	errno = e;
-}
-
-void mw_host_threads_child(void)
-{
-	mw_own_threads_child();
-	for (int i = 0; i < ALL; i++)
-		all[i]->is = MW_THREAD_NONE;
+	return !becomes(t, MW_THREAD_LEFT, MW_THREAD_RUNS) || !create(t);
 }

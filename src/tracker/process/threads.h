@@ -31,6 +31,8 @@ extern struct mw_host_thread mw_server_thread, mw_dumper_thread, mw_recorder_thr
  * it begins afterwards.
  */
 int mw_host_thread_start(struct mw_host_thread *);
+/* If it has left, it begins again. False: it can't be created. */
+bool mw_host_thread_back(struct mw_host_thread *);
 /* Does it run, or has it left for a moment? */
 bool mw_host_thread_exists(const struct mw_host_thread *);
 
@@ -41,7 +43,7 @@ int mw_own_thread_run(void *(*run)(void *), void *arg, size_t stack, void **resu
 const char *mw_own_thread_refused(int error);
 
 /*
- * Around a call of the app's that changes what the kernel keeps for each thread. False: nothing is to be done, and
+ * leave.c. Around a call of the app's that changes what the kernel keeps for each thread. False: nothing is to be done, and
  * back isn't called. They wait for own threads for a second at most. They keep errno.
  */
 bool mw_host_threads_leave(void);
