@@ -8,14 +8,12 @@
 #include "tracker/base/own_thread.h"
 #include "shared/sys/sys.h"
 #include "tracker/table/generation.h"
-#include "track.h"
 
 enum {
 	EVENTS_WORDS = (MW_EVENTS_BUFFER - MW_EVENTS_HEAD) / 8,
 	BUFFERS = 256,
 	BUFFERS_LEAST = 16,
 	WAIT_MS = 50,
-	END_MS = 1000, /* for calls under way */
 	SPINS = 1000
 };
 
@@ -315,7 +313,7 @@ static bool make_pool(void)
 	return true;
 }
 
-bool mw_events_begin(bool fine, bool wait)
+bool mw_events_ready(bool fine, bool wait)
 {
 	if (!make_pool())
 		return false;
@@ -325,21 +323,12 @@ bool mw_events_begin(bool fine, bool wait)
 		push_free(&pool[i]);
 	waits = wait;
 	mw_set(&mw_events_fine, fine);
-	mw_set(&mw_events_on, true);
-	mw_mode_choose();
-	mw_permit_record(true);
 	return true;
 }
 
-bool mw_events_end(void)
+void mw_events_stuck(void)
 {
-	mw_set(&mw_events_on, false);
-	mw_permit_record(false);
-	mw_mode_choose();
-	if (mw_calls_left(END_MS))
-		return true;
 	stuck = true;
-	return false;
 }
 
 /* Full buffers in their order: the last one first in the stack. */

@@ -133,10 +133,13 @@ uint64_t mw_event_pages(const void *p, uint64_t n);
 /* The calling thread has t from now on, or ends: t is busy. */
 void mw_event_thread(struct mw_shard *t, bool begins);
 
-/* Memory for the buffers; false: there is none. wait: for a free buffer. */
+/* mode.c. Memory for the buffers; false: there is none. wait: for a free buffer. */
 bool mw_events_begin(bool fine, bool wait);
-/* From here on no event is written. False: a thread is still on its way, and no recording can begin again. */
+/* mode.c. From here on no event is written. False: a thread is still on its way, and no recording can begin again. */
 bool mw_events_end(void);
+/* For these two: makes the buffers, all of them free; they are a thread's for ever. */
+bool mw_events_ready(bool fine, bool wait);
+void mw_events_stuck(void);
 /*
  * The next events that nobody has taken; partly: also those in buffers that aren't full. False: there are
  * none now. `done` follows each.

@@ -5,7 +5,6 @@
  */
 #include "admit.h"
 #include "dismiss.h"
-#include "shared.h"
 #include "tracker/real/musl.h"
 
 #define HOT __attribute__((hot, nonnull(2)))
@@ -119,31 +118,4 @@ mw_free_fn *mw_free_recorded(enum mw_mode mode)
 	       mode == MW_MODE_CLASS_RUBY  ? (musl ? free_musl_ruby : free_class_ruby) :
 	       mode == MW_MODE_CLASS_BYTES ? (musl ? free_musl_bytes : free_class_bytes) :
 					     NULL;
-}
-
-/* The block stays hidden during the real call, as in tracker/hooks/malloc.c. Its end is the birth's event. */
-void *mw_realloc_recorded(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
-{
-	struct mw_dismissed d;
-	bool known;
-	void *q;
-
-	{
-		MW_GUARD(t);
-		known = mw_hide(p, &d);
-		if (known)
-			mw_event_resident(t, p, d.ref, mw_size_decode(d.size));
-	}
-	q = mw_real.realloc(p, mw_padded(n));
-	if (mw_unlikely(!q)) {
-		if (known)
-			mw_unhide(p, &d);
-		return NULL;
-	}
-	if (known) {
-		MW_GUARD(t);
-		mw_count_hidden_fast(t, p, &d);
-	}
-	return mw_admit(t, q, n, caller, known ? MW_OP_REALLOC : MW_OP_MALLOC,
-			known ? mw_ref_index(d.ref) : 0);
 }

@@ -304,6 +304,36 @@ static void *realloc_to_sampled(struct mw_shard *t, void *p, size_t n, uintptr_t
 	return step_sampled(t, q, n, caller);
 }
 
+/*
+ * The same while calls are recorded; t may go on, n isn't 0. The block stays hidden during the real call, as in
+ * tracker/hooks/malloc.c. Its end is the birth's event.
+ */
+static void *realloc_recorded(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+{
+	struct mw_dismissed d;
+	bool known;
+	void *q;
+
+	{
+		MW_GUARD(t);
+		known = mw_hide(p, &d);
+		if (known)
+			mw_event_resident(t, p, d.ref, mw_size_decode(d.size));
+	}
+	q = mw_real.realloc(p, mw_padded(n));
+	if (mw_unlikely(!q)) {
+		if (known)
+			mw_unhide(p, &d);
+		return NULL;
+	}
+	if (known) {
+		MW_GUARD(t);
+		mw_count_hidden_fast(t, p, &d);
+	}
+	return mw_admit(t, q, n, caller, known ? MW_OP_REALLOC : MW_OP_MALLOC,
+			known ? mw_ref_index(d.ref) : 0);
+}
+
 void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 {
 	struct mw_dismissed d;
@@ -323,7 +353,7 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 	if (mw_get(&mw_sampled))
 		return realloc_to_sampled(t, p, n, caller);
 	if (t && n && way == SHARED && mw_get(&mw_events_on))
-		return mw_realloc_recorded(t, p, n, caller);
+		return realloc_recorded(t, p, n, caller);
 	if (n == 0)
 		return realloc_to_none(p, way, caller);
 	if (way == PASS)

@@ -28,5 +28,3 @@ void *mw_alloc_at(struct mw_alloc_call *, uintptr_t caller);
 void *mw_admit_shared(void *p, size_t n, uintptr_t caller);
 void mw_free_shared(void *p);
 void *mw_realloc_shared(void *p, size_t n, uintptr_t caller);
-/* recorded.c: a realloc of p to n bytes while calls are recorded; t may go on, n isn't 0. */
-void *mw_realloc_recorded(struct mw_shard *t, void *p, size_t n, uintptr_t caller);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * start.c - sets the tracker up at the process's first call, gives each thread
- * its state at the thread's first call, and chooses the mode.
+ * start.c - sets the tracker up at the process's first call, and gives each thread
+ * its state at the thread's first call.
  *
- * One thread sets up, once; shared.c handles other calls meanwhile.
+ * One thread sets up, once; shared.c handles other calls meanwhile. The mode is MW_MODE_NONE until the
+ * constructor of tracker/process/load.c has it chosen: mode.c, which stands above malloc and free.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -16,18 +17,10 @@
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
 #include "tracker/table/tail.h"
-#include "tracker/caller/ruby/chain.h"
 #include "tracker/caller/ruby/frame.h"
-#include "admit.h"
-#include "dismiss.h"
 #include "events.h"
 #include "sample.h"
 #include "track.h"
-
-int mw_life = MW_NOT_STARTED;
-uintptr_t mw_plain, mw_tails_some, mw_tailless_all;
-bool mw_tails_old;
-bool mw_paused;
 
 static pthread_key_t key; /* its destructor sees each thread end */
 static bool key_made;
@@ -168,80 +161,6 @@ static void text_free(void *p)
 	mw_quiet_leave();
 }
 
-/* The reason for MW_MODE_NONE, in words; NULL for the other modes. */
-static const char *misfit(void)
-{
-	if (!mw_real_glibc && !mw_real_musl_plain && !mw_classes_known())
-		return "the tracker doesn't know this allocator";
-	if (__atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
-		return "tracking is off";
-	if (mw_get(&mw_clock.asked))
-		return "GC.count can't be read where it is";
-	if (mw_clock.in_bytes)
-		return NULL;
-	switch (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE)) {
-	case MW_RUBY_FAST:
-	case MW_RUBY_JIT:
-		return NULL;
-	case MW_RUBY_STARTING:
-		return "Ruby is still starting";
-	case MW_RUBY_ENDED:
-		return "Ruby has ended";
-	default:
-		return "Ruby's lines are asked for by its public calls";
-	}
-}
-
-static enum mw_mode mode_now(void)
-{
-	if (misfit())
-		return MW_MODE_NONE;
-	if (mw_real_glibc)
-		return mw_clock.in_bytes ? MW_MODE_BYTES : MW_MODE_RUBY;
-	return mw_clock.in_bytes ? MW_MODE_CLASS_BYTES : MW_MODE_CLASS_RUBY;
-}
-
-const char *mw_mode_name(const char **why)
-{
-	static const char *const names[] = { "none", "bytes", "ruby", "bytes", "ruby" };
-	const char *reason = misfit();
-	uint32_t mode = mw_mode();
-
-	/* if the mode has changed in between, no reason is certain */
-	*why = mode == MW_MODE_NONE && reason ? reason : "";
-	return names[mode];
-}
-
-/* Two threads may choose at once: the last one to store has seen the changes of both. */
-void mw_mode_choose(void)
-{
-	enum mw_mode mode;
-	bool with, recorded;
-
-	do {
-		mode = mode_now();
-		with = mw_chain_wanted();
-		recorded = mw_get(&mw_events_on);
-		mw_mode_set(mode);
-		mw_admit_other_choose(mode, with);
-		mw_free_other_choose(mode);
-		mw_permit_callers(with);
-	} while (mode != mode_now() || with != mw_chain_wanted() || recorded != mw_get(&mw_events_on));
-}
-
-void mw_mode_retry(void)
-{
-	mw_classes_fill();
-	if (mw_life == MW_ON)
-		mw_mode_choose();
-}
-
-void mw_pause(bool on)
-{
-	__atomic_store_n(&mw_paused, on, __ATOMIC_SEQ_CST);
-	mw_mode_choose();
-}
-
 static __attribute__((noinline)) void *padded_by_class(size_t bytes)
 {
 	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
@@ -293,16 +212,6 @@ void mw_own_blocks_only(void)
 		mw_set(&mw_self->unsampled, 0); /* none passes as one that is no sample */
 }
 
-void mw_tails_expect(bool tails)
-{
-	uintptr_t all = tails ? UINTPTR_MAX : 0;
-
-	mw_set(&mw_tailless_all, !tails && mw_get(&mw_sampled) ? UINTPTR_MAX : 0);
-	mw_set(&mw_plain, mw_real_glibc && !mw_get(&mw_unseen) ? all : 0);
-	mw_set(&mw_tails_some, mw_real_glibc && mw_get(&mw_unseen) && !mw_get(&mw_tails_old) ? all : 0);
-	mw_set(&mw_class_plain, mw_real_classes ? all : 0);
-}
-
 void mw_start(void)
 {
 	int is = MW_NOT_STARTED;
@@ -322,7 +231,6 @@ void mw_start(void)
 	prime_usable_size();
 	key_made = pthread_key_create(&key, thread_ends) == 0;
 	ok = mw_callsites_init();
-	mw_mode_choose();
 	mw_tails_expect(ok);
 	__atomic_store_n(&roomy,
 			 !ok                ? room_as_asked :

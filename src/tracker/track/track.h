@@ -41,7 +41,7 @@ MW_INLINE bool mw_is_on(void)
 }
 
 /*
- * Chooses the mode of this process (enum mw_mode, in mw_permit). Malloc and free
+ * mode.c chooses the mode of this process (enum mw_mode, in mw_permit). Malloc and free
  * rely on it without looking:
  *
  *   MW_MODE_NONE         nothing holds; tracking may even be off: mw_paused
@@ -67,7 +67,7 @@ const char *mw_mode_name(const char **why);
  * a tail that says "not counted", as a quiet thread's block does.
  */
 extern MW_HOT bool mw_paused;
-/* Any thread. Calls under way count before or after it. */
+/* mode.c. Any thread. Calls under way count before or after it. */
 void mw_pause(bool on);
 /*
  * All ones if the tracker is on, on glibc, and each block has a tail; else 0. Relaxed: each way checks what it reads.
