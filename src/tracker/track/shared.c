@@ -308,7 +308,8 @@ static void *realloc_to_sampled(struct mw_shard *t, void *p, size_t n, uintptr_t
  * The same while calls are recorded; t may go on, n isn't 0. The block stays hidden during the real call, as in
  * tracker/hooks/malloc.c. Its end is the birth's event.
  */
-static void *realloc_recorded(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+static __attribute__((noinline)) void *realloc_recorded(struct mw_shard *t, void *p, size_t n,
+							uintptr_t caller)
 {
 	struct mw_dismissed d;
 	bool known;

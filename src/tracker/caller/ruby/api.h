@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared/sys/compiler.h"
+
 typedef uintptr_t mw_value; /* Ruby's VALUE */
 
 /* name, result, parameters, required? */
@@ -49,7 +51,7 @@ struct mw_ruby_api {
 	void *const *rb_zjit_entry; /* not NULL: ZJIT runs */
 	const mw_value *rb_cComplex; /* not 0: the VM is up, since Ruby defines it late at boot */
 };
-extern struct mw_ruby_api mw_rb;
+extern MW_HIDDEN struct mw_ruby_api mw_rb;
 
 /* May this thread use the public calls now? */
 bool mw_ruby_may_ask(void);

@@ -15,14 +15,8 @@ enum {
 	NEAR = 48 /* C functions may lie above it */
 };
 
-/* Does YJIT run? Up to 3.3 a function tells, later a variable; what isn't exported tells nothing. */
-static bool (*ask_yjit)(void);
-static const bool *yjit;
-
-bool mw_yjit_runs(void)
-{
-	return ask_yjit ? ask_yjit() : yjit && *yjit;
-}
+bool (*mw_yjit_ask)(void);
+const bool *mw_yjit;
 
 /* 1: *address is code of this object. */
 static int has_code(struct dl_phdr_info *info, size_t bytes, void *address)
@@ -44,9 +38,9 @@ void mw_yjit_find(void)
 	if (!at)
 		return;
 	if (dl_iterate_phdr(has_code, &address))
-		ask_yjit = (bool (*)(void))(uintptr_t)at;
+		mw_yjit_ask = (bool (*)(void))(uintptr_t)at;
 	else
-		yjit = at;
+		mw_yjit = at;
 }
 
 /* The frame to which jit_return leads. Zeros: a C function's, or it can't be read. */

@@ -25,10 +25,14 @@ static inline bool mw_zjit_runs(void)
 	return mw_rb.rb_zjit_entry && __atomic_load_n(mw_rb.rb_zjit_entry, __ATOMIC_RELAXED);
 }
 
-/* At load. */
+/* Does YJIT run? Up to 3.3 a function tells, later a variable; what isn't exported tells nothing. Written at load. */
+extern MW_HIDDEN bool (*mw_yjit_ask)(void);
+extern MW_HIDDEN const bool *mw_yjit;
 void mw_yjit_find(void);
-/* Is YJIT on, as far as Ruby tells? */
-bool mw_yjit_runs(void);
+static inline bool mw_yjit_runs(void)
+{
+	return mw_yjit_ask ? mw_yjit_ask() : mw_yjit && *mw_yjit;
+}
 
 static inline struct mw_ruby_frame mw_ruby_words(const char *cfp)
 {
