@@ -137,7 +137,7 @@ void mw_event_thread(struct mw_shard *t, bool begins);
 bool mw_events_begin(bool fine, bool wait);
 /* mode.c. From here on no event is written. False: a thread is still on its way, and no recording can begin again. */
 bool mw_events_end(void);
-/* For these two: makes the buffers, all of them free; they are a thread's for ever. */
+/* For these two. ready makes the buffers, or empties them. stuck: a thread never left, so they are its for ever. */
 bool mw_events_ready(bool fine, bool wait);
 void mw_events_stuck(void);
 /*
