@@ -88,6 +88,30 @@ class JitTest < Minitest::Test
     end
   end
 
+  HELD = <<~'RUBY'
+    module Sessions
+      ALL = {}
+      def self.keep(i) = ALL["k#{i}"] = "x" * 1000
+      def self.size_of(i) = ALL["k#{i}"].size
+    end
+    500.times { |i| Sessions.keep(i); Sessions.size_of(i) }
+    puts JSON.generate(Mwrap.holders("#{__FILE__}:3").map { |row| row.slice(:path, :by) })
+  RUBY
+
+  # Compiled code has a constant's value at hand; the constant explains better why the value lives.
+  def test_a_constant_holds_more_than_compiled_code
+    in_tmp do |dir|
+      File.write("#{dir}/held.rb", HELD)
+      rows = { nil => nil, **JITS.slice(*HAS.select { |_, has| has }.keys) }.map do |jit, flag|
+        flags = jit ? [flag, "#{flag}-call-threshold=1"] : []
+        r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rjson", "-rmwrap", *flags, "#{dir}/held.rb", env: NO_JIT)
+        assert_success r
+        [jit, JSON.parse(r.stdout)[0]]
+      end
+      rows.each { |jit, row| assert_equal %w[vm Object::Sessions Sessions::ALL Hash], row["path"].first(4), jit.inspect }
+    end
+  end
+
   # The lines of what runs later are ZJIT's: it is noticed before it compiles anything.
   def test_zjit_is_enabled_later
     need "ZJIT"

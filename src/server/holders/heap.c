@@ -115,25 +115,33 @@ static uint32_t root_number(struct mw_walk *w, const char *category)
 	return (uint32_t)MW_ROOT + i;
 }
 
-/* A stack or a register may have an object's address by chance: any other root explains better why it lives. */
-static bool is_by_chance(const char *category)
+/*
+ * What a root's objects are worth as an explanation of why others live, the best first. Compiled code has what it uses
+ * at hand, such as the value of a constant, which the constant explains better. A stack or a register may have an
+ * object's address by chance.
+ */
+enum worth { REFERS, COMPILED, BY_CHANCE, WORTHS };
+
+static enum worth worth_of(const char *category)
 {
-	return category && !strcmp(category, "machine_context");
+	if (!category)
+		return REFERS;
+	if (!strcmp(category, "YJIT") || !strcmp(category, "ZJIT"))
+		return COMPILED;
+	return strcmp(category, "machine_context") ? REFERS : BY_CHANCE;
 }
+
+struct round {
+	struct mw_walk *w;
+	enum worth worth;
+};
 
 static void reached_root(const char *category, mw_ruby_value v, void *ctx)
 {
-	struct step s = { ctx, root_number(ctx, category ? category : "roots") };
+	const struct round *r = ctx;
+	struct step s = { r->w, root_number(r->w, category ? category : "roots") };
 
-	if (!is_by_chance(category))
-		reached(v, &s);
-}
-
-static void reached_by_chance(const char *category, mw_ruby_value v, void *ctx)
-{
-	struct step s = { ctx, root_number(ctx, category ? category : "roots") };
-
-	if (is_by_chance(category))
+	if (worth_of(category) == r->worth)
 		reached(v, &s);
 }
 
@@ -155,7 +163,6 @@ static void follow_objects(struct mw_walk *w, uint32_t from)
 void mw_reach_objects(struct mw_walk *w)
 {
 	const struct mw_heap_pages *p = pages_of(w);
-	uint32_t first;
 
 	w->objects_at.windows = mw_child_map(w, MW_RANGES_WINDOWS_BYTES);
 	w->objects_at.first = mw_child_map(w, mw_ranges_windows(&w->objects_at) + sizeof(uint32_t));
@@ -163,9 +170,11 @@ void mw_reach_objects(struct mw_walk *w)
 	w->n_objects = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].n : 0;
 	w->parent = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->parent) + 1);
 	w->queue = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->queue) + 1);
-	mw_walk_ruby.rb_objspace_reachable_objects_from_root(reached_root, w);
-	follow_objects(w, 0);
-	first = w->n_reached;
-	mw_walk_ruby.rb_objspace_reachable_objects_from_root(reached_by_chance, w);
-	follow_objects(w, first);
+	for (int i = 0; i < WORTHS; i++) {
+		struct round r = { w, (enum worth)i };
+		uint32_t first = w->n_reached;
+
+		mw_walk_ruby.rb_objspace_reachable_objects_from_root(reached_root, &r);
+		follow_objects(w, first);
+	}
 }
