@@ -180,7 +180,8 @@ static struct mw_listener *open_and_watch(struct mw_listener *l, enum mw_socket_
 	return l;
 }
 
-struct mw_listener *mw_unix_take(const char *path)
+/* While the server serves: on a path, or beside it, as a relative does. */
+static struct mw_listener *open_later(const char *path, bool beside)
 {
 	struct mw_listener *l = mw_listeners_slot();
 	char err[MW_ERROR_MAX];
@@ -188,22 +189,22 @@ struct mw_listener *mw_unix_take(const char *path)
 	if (!l)
 		return NULL;
 	mw_moves_begin();
-	l = mw_opening_begin() ? open_and_watch(l, mw_socket_lock_take(&l->socket_lock, path, err)) : NULL;
+	if (mw_opening_begin())
+		l = open_and_watch(l, beside ? lock_beside(l, path, err) :
+					       mw_socket_lock_take(&l->socket_lock, path, err));
+	else
+		l = NULL;
 	mw_opening_end();
 	mw_moves_end();
 	return l;
 }
 
+struct mw_listener *mw_unix_take(const char *path)
+{
+	return open_later(path, false);
+}
+
 struct mw_listener *mw_unix_beside(const char *path)
 {
-	struct mw_listener *l = mw_listeners_slot();
-	char err[MW_ERROR_MAX];
-
-	if (!l)
-		return NULL;
-	mw_moves_begin();
-	l = mw_opening_begin() ? open_and_watch(l, lock_beside(l, path, err)) : NULL;
-	mw_opening_end();
-	mw_moves_end();
-	return l;
+	return open_later(path, true);
 }
