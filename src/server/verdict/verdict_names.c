@@ -5,35 +5,38 @@
 #include "verdict.h"
 #include "words.h"
 
+/* Does the sentence have that name? Frees it. */
+static bool sentence_has(const struct mw_verdict *v, struct mw_buf *name)
+{
+	struct mw_buf s = { 0 };
+	bool does;
+
+	mw_words_sentence(&s, v, NULL);
+	does = !s.failed && !name->failed && memmem(s.p, s.n, name->p, name->n);
+	mw_buf_free(&s);
+	mw_buf_free(name);
+	return does;
+}
+
 const struct mw_verdict_location *mw_verdict_at(const struct mw_verdict *v)
 {
-	struct mw_buf s = { 0 }, name = { 0 };
-	bool does;
+	struct mw_buf name = { 0 };
 
 	if (!v->n)
 		return NULL;
-	mw_words_sentence(&s, v, NULL);
 	mw_verdict_short(&name, &v->locations[0]);
-	does = !s.failed && !name.failed && memmem(s.p, s.n, name.p, name.n);
-	mw_buf_free(&s);
-	mw_buf_free(&name);
-	return does ? &v->locations[0] : NULL;
+	return sentence_has(v, &name) ? &v->locations[0] : NULL;
 }
 
 const struct mw_verdict_spread *mw_verdict_together(const struct mw_verdict *v)
 {
 	const struct mw_verdict_spread *of = mw_verdict_most_together(v);
-	struct mw_buf s = { 0 }, name = { 0 };
-	bool does;
+	struct mw_buf name = { 0 };
 
 	if (!of)
 		return NULL;
-	mw_words_sentence(&s, v, NULL);
 	mw_words_in_lines(&name, of);
-	does = !s.failed && !name.failed && memmem(s.p, s.n, name.p, name.n);
-	mw_buf_free(&s);
-	mw_buf_free(&name);
-	return does ? of : NULL;
+	return sentence_has(v, &name) ? of : NULL;
 }
 
 bool mw_verdict_wants_label(const struct mw_verdict *v)
