@@ -116,9 +116,9 @@ static uint32_t root_number(struct mw_walk *w, const char *category)
 }
 
 /*
- * What a root's objects are worth as an explanation of why others live, the best first. Compiled code has what it uses
- * at hand, such as the value of a constant, which the constant explains better. A stack or a register may have an
- * object's address by chance.
+ * How well a kind of root explains why an object lives, the best first. Compiled code refers to what it uses, such as
+ * the value of a constant: the path from the constant says more. A stack or a register may have an object's
+ * address by chance.
  */
 enum worth { REFERS, COMPILED, BY_CHANCE, WORTHS };
 

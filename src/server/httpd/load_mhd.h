@@ -7,5 +7,5 @@
 /* Sets mw_mhd, unless it is set. Returns 0; -1: a line in err, and a later call may try again. */
 int mw_mhd_load(char err[MW_ERROR_MAX]);
 
-/* What a panic in the server's thread calls: it never returns. httpd.c sets it. */
+/* A panic in the server's thread calls it. It never returns. httpd.c sets it. */
 extern void (*mw_mhd_park)(const char *file, unsigned line, const char *why);

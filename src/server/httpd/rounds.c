@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rounds.c - what the server's thread does in each round: sleeps, and calls everyone who has work.
+ * rounds.c - the rounds of the server's thread: it sleeps, then calls each part that has work.
  *
  * The application may close or replace descriptors that it doesn't know: daemons close everything
  * above 2; a shell's `exec 3>file` takes 3 over. After each sleep, before descriptors are used,
