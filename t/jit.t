@@ -88,6 +88,73 @@ class JitTest < Minitest::Test
     end
   end
 
+  WORK = <<~'RUBY'
+    def one(x) = x.to_s * 40
+    def many(n) = n.times.map { |i| one(i) }
+    def more(list) = list.map { |x| x + "b" * 900 }
+    300.times { more(many(20)).join }
+    30.times { |k| eval("def m#{k}(x) = x.map { |y| y.to_s * 40 }.sort.first; 60.times { m#{k}([1, 2, 3]) }", binding, "made.rb", 1) }
+    lines = Hash.new(0)
+    Mwrap.each(0) { |where, _total, allocations| lines[where[/\(ruby, JIT.*|\w+\.rb/]] += allocations }
+    puts JSON.generate([Mwrap.stats[:ruby_jit], lines.slice("work.rb", "made.rb", "(ruby, JIT compiler)")])
+  RUBY
+
+  # "apart" or not, and the allocations of WORK's lines and of the compiler.
+  def work_under(jit, dir, env: {}, options: "")
+    File.write("#{dir}/work.rb", WORK)
+    r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rjson", "-rmwrap", *jit, "#{dir}/work.rb", env: NO_JIT.merge(env), options: options)
+    assert_success r
+    JSON.parse(r.stdout)
+  end
+
+  # The file that has Ruby's functions: libruby, or a Ruby without one.
+  def file_of_ruby
+    maps = run_command(RUBY, "-e", "puts File.read('/proc/self/maps')").stdout
+    maps[%r{/\S*libruby\S*}] || File.realpath(maps[%r{/\S*}])
+  end
+
+  def rust_symbols?(file)
+    run_command("nm", file).stdout.lines.grep(/ t _(R|ZN\S+17h\h{16}E$)/).size > 100
+  end
+
+  OPTIONS = { "exact" => "", "with callers" => "bt:3" }.freeze
+  NEAR = 0.02 # lines have so much of chance: seeds of Hash, tables that Ruby keeps
+
+  def test_the_compilers_blocks_are_in_no_line
+    skip "Ruby's file has no symbols" unless rust_symbols?(file_of_ruby)
+    in_tmp do |dir|
+      OPTIONS.each_value do |options|
+        how, plain = work_under([], dir, options: options)
+        assert_equal ["none", %w[made.rb work.rb]], [how, plain.keys.sort]
+        JITS.slice(*HAS.select { |_, has| has }.keys).each do |jit, flag|
+          how, found = work_under([flag], dir, options: options)
+          assert_equal "apart", how, jit
+          assert_operator found["(ruby, JIT compiler)"], :>, 10_000, jit
+          assert_in_delta plain["work.rb"], found["work.rb"], plain["work.rb"] * NEAR, "#{jit} #{options}"
+          assert_operator found["made.rb"], :<=, plain["made.rb"] + 20, "#{jit} #{options}"
+        end
+      end
+    end
+  end
+
+  # A file without symbols tells nothing of the compiler: it is said, and its blocks are in the lines.
+  def test_of_a_ruby_without_symbols
+    need "YJIT"
+    skip "YJIT isn't noticed in Ruby 3.1" if RUBY_VERSION < "3.2"
+    in_tmp do |dir|
+      file = file_of_ruby
+      bare = "#{dir}/#{run_command("readelf", "-d", file).stdout[/SONAME.*\[(.*)\]/, 1] || "ruby"}"
+      assert_success run_command("strip", "-o", bare, file)
+      if file.include?("libruby")
+        how, found = work_under(["--yjit"], dir, env: { "LD_LIBRARY_PATH" => dir })
+        assert_equal ["lines", %w[made.rb work.rb]], [how, found.keys.sort]
+      else
+        r = mwrap_run(bare, "--yjit", "-I#{LIB}", "-rmwrap", "-e", "print Mwrap.stats[:ruby_jit]", env: NO_JIT)
+        assert_equal ["lines", ""], [r.stdout, r.stderr]
+      end
+    end
+  end
+
   HELD = <<~'RUBY'
     module Sessions
       ALL = {}

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 26u
+#define MW_API_VERSION 27u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -40,7 +40,7 @@ struct mw_site;    /* server/pages/site.h */
 enum mw_kind {
 	MW_KIND_RUBY,   /* location is "PATH:LINE", with callers "PATH:LINE < PATH:LINE ..." */
 	MW_KIND_NATIVE, /* location is "MODULE(symbol+0x1f) [0x7f..]" */
-	MW_KIND_SPECIAL /* "(other)", "(gone)", "(ruby, line not known)", "(ruby, starting)" */
+	MW_KIND_SPECIAL /* such as "(other)" or "(ruby, starting)": callsite.h has all */
 };
 
 /* One location, with its counters at the moment of the snapshot. */
@@ -169,6 +169,11 @@ struct mw_stats {
 	 * "starting" (0 until Ruby is up), "ended" (its last value) or "none" (no Ruby).
 	 */
 	const char *mode, *mode_why, *gc_count;
+	/*
+	 * Where the blocks of Ruby's compilers count, YJIT's and ZJIT's own: "none" (none has begun), "apart" (in
+	 * a location of theirs) or "lines" (at the line that was compiled).
+	 */
+	const char *ruby_jit;
 	uint64_t tracker_bytes;   /* memory held for the tracker's own tables: arena.h */
 	uint64_t memory_max;      /* ceiling of tracker_bytes, 0: none; arena.h: its extent */
 	/* no memory, or a ceiling was reached; once true, they stay true */

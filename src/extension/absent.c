@@ -87,7 +87,7 @@ static void no_stats(struct mw_stats *stats)
 	stats->life_unit = "gc";
 	stats->ruby_lookup = "none";
 	stats->ruby_why = "";
-	stats->how = stats->mode = stats->gc_count = "none";
+	stats->how = stats->mode = stats->gc_count = stats->ruby_jit = "none";
 	stats->mode_why = "";
 }
 

@@ -49,6 +49,9 @@ static void set_stat(VALUE hash, const char *name, VALUE value)
  * +gc_count+::
  *   how GC.count is read: from "memory" or by a "call". It isn't read while
  *   Ruby is "starting", has "ended", or is not there at all ("none").
+ * +ruby_jit+::
+ *   where the compiler's own blocks count, YJIT's or ZJIT's: "apart", in the location
+ *   "(ruby, JIT compiler)"; at the "lines" it compiled, if Ruby's file has no symbols; or "none", no JIT has begun.
  * +tracker_bytes+:: memory mapped for the tracker's own tables.
  * +uptime+:: seconds since tracking began, a Float.
  * +how+, +since+::
@@ -91,6 +94,7 @@ static VALUE mwrap_stats(VALUE mod)
 	set_stat(h, "mode", mw_location_string(s.mode, strlen(s.mode)));
 	set_stat(h, "mode_why", mw_location_string(s.mode_why, strlen(s.mode_why)));
 	set_stat(h, "gc_count", mw_location_string(s.gc_count, strlen(s.gc_count)));
+	set_stat(h, "ruby_jit", mw_location_string(s.ruby_jit, strlen(s.ruby_jit)));
 	set_stat(h, "tracker_bytes", ULL2NUM(s.tracker_bytes));
 	set_stat(h, "lost", ULL2NUM(s.lost));
 	set_stat(h, "overruns", ULL2NUM(s.overruns));

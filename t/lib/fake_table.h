@@ -118,6 +118,7 @@ static void stats(struct mw_stats *s)
 	s->how = "preload";
 	s->ruby_lookup = "fast";
 	s->ruby_why = "";
+	s->ruby_jit = "none";
 	s->mode = "ruby";
 	s->mode_why = "";
 	s->gc_count = "memory";

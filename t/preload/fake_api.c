@@ -274,6 +274,7 @@ static void stats(struct mw_stats *s)
 	s->life_unit = "gc";
 	s->ruby_lookup = "none";
 	s->ruby_why = "";
+	s->ruby_jit = "none";
 	s->mode = s->gc_count = "none";
 	s->mode_why = "";
 	s->total = was_reset ? 0 : UINT64_MAX;

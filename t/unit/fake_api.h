@@ -235,6 +235,7 @@ static inline void fake_site(void)
 	fake_stats.life_unit = "gc";
 	fake_stats.ruby_lookup = "fast";
 	fake_stats.ruby_why = "";
+	fake_stats.ruby_jit = "none";
 	fake_stats.mode = "ruby";
 	fake_stats.mode_why = "";
 	fake_stats.gc_count = "memory";

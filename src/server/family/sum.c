@@ -345,7 +345,7 @@ static bool fill_stats(struct sum *sum)
 	sum->stats.live_error = mw_row_live_error(&all);
 	sum->stats.processes = (uint32_t)sum->n;
 	sum->stats.ruby_lookup = sum->stats.ruby_why = "";
-	sum->stats.mode = sum->stats.mode_why = sum->stats.gc_count = "";
+	sum->stats.mode = sum->stats.mode_why = sum->stats.gc_count = sum->stats.ruby_jit = "";
 	return s != NULL;
 }
 

@@ -145,6 +145,8 @@ static void works(struct mw_buf *b, void *ctx)
 	text_row(b, "Path of malloc", s->mode,
 		 s->mode_why && *s->mode_why ? s->mode_why : "The steps of each call.");
 	text_row(b, "GC.count", s->gc_count, "How it is read.");
+	text_row(b, "JIT\xe2\x80\x99s memory", s->ruby_jit,
+		 "Where the blocks of Ruby\xe2\x80\x99s compiler count: apart, or at the lines that it compiled.");
 	text_row(b, "mwrap", MWRAP_VERSION, "The tracker\xe2\x80\x99s version.");
 }
 

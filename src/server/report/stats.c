@@ -135,6 +135,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	mw_json_str(b, "\nmode", s.mode);
 	mw_json_str(b, "\nmode_why", s.mode_why);
 	mw_json_str(b, "\ngc_count", s.gc_count);
+	mw_json_str(b, "\nruby_jit", s.ruby_jit);
 	mw_json_known(b, "\nmajor_gc_count", majors ? *majors : 0, majors);
 	mw_json_u64(b, "\nresets", s.resets);
 	mw_json_u64(b, "\nbt", s.bt);

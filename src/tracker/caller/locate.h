@@ -15,6 +15,7 @@
 #include "tracker/table/caller_cache.h"
 #include "tracker/caller/ruby/chain.h"
 #include "tracker/caller/ruby/frame.h"
+#include "tracker/caller/ruby/jit_code.h"
 
 /* A miss: finds the location, and caches it. */
 uint32_t mw_locate_native_miss(struct mw_shard *t, uintptr_t caller);
@@ -31,6 +32,8 @@ static inline uint32_t mw_locate(struct mw_shard *t, uintptr_t caller)
 {
 	uint32_t id = MW_CS_NONE;
 
+	if (mw_jit_compiles(caller))
+		return MW_CS_JIT;
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
 		id = mw_ruby_locate(t);
 	if (id == MW_CS_NONE && mw_get(&mw_ruby.how) == MW_RUBY_STARTING && mw_ruby_has(caller))
@@ -81,6 +84,8 @@ static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t cal
 	struct mw_caller *w;
 	uintptr_t pc = 0;
 
+	if (mw_jit_compiles(caller))
+		return NULL; /* rare beside what a compiler does otherwise */
 	if (how == MW_RUBY_FAST && mw_get(&mw_bt))
 		pc = mw_chain_key(t, mw_get(&mw_bt));
 	else if (how == MW_RUBY_FAST)

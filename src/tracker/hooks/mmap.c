@@ -18,6 +18,7 @@
 
 #include "tracker/table/heap_pages.h"
 #include "tracker/caller/ruby/frame.h"
+#include "tracker/caller/ruby/jit_code.h"
 #include "tracker/caller/ruby/state.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
@@ -69,8 +70,10 @@ static __attribute__((noinline)) void *map_large(void *at, size_t n, int prot, i
 {
 	void *p = map(at, n, prot, flags, fd, off);
 
-	if (prot == PROT_NONE && mw_ruby_has(caller))
+	if (prot == PROT_NONE && mw_ruby_has(caller)) {
 		mw_ruby_jit_begins();
+		mw_jit_code_find();
+	}
 	if (p != MAP_FAILED)
 		mw_track_mapped((uintptr_t)p, n, caller);
 	return p;

@@ -21,6 +21,7 @@
 #include "process.h"
 #include "threads.h"
 #include "tracker/caller/ruby/chain.h"
+#include "tracker/caller/ruby/jit_code.h"
 #include "tracker/caller/ruby/majors.h"
 #include "tracker/caller/ruby/state.h"
 #include "tracker/real/real.h"
@@ -289,6 +290,7 @@ static void api_stats(struct mw_stats *out)
 	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
 	out->mode = mw_mode_name(&out->mode_why);
 	out->gc_count = mw_ruby_count_name();
+	out->ruby_jit = mw_jit_blocks_name();
 	out->tracker_bytes = mw_arena_bytes();
 	out->memory_max = mw_arena_max();
 	out->locations_full = mw_get(&mw_locations_full);

@@ -37,7 +37,8 @@ enum {
 	MW_CS_GONE = 2,  /* "(gone)": retired locations */
 	MW_CS_UNKNOWN = 3, /* shows what pending locations counted */
 	MW_CS_STARTING = 4, /* Ruby's own allocations before its VM is up */
-	MW_CS_FIRST = 5,
+	MW_CS_JIT = 5, /* Ruby's compilers: jit_code.h */
+	MW_CS_FIRST = 6,
 	MW_CS_MAX = MW_ID_END,
 	MW_CS_CHUNK = 1024,
 	MW_CS_FREES = MW_CS_CHUNK + 64, /* threads that lose a race have one for a moment */

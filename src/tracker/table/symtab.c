@@ -223,6 +223,21 @@ bool mw_symtab_find(struct mw_symtabs *all, const struct link_map *map, uintptr_
 	return true;
 }
 
+bool mw_symtab_each(struct mw_symtabs *all, const struct link_map *map,
+		    void (*f)(const char *name, uintptr_t at, size_t size, void *ctx), void *ctx)
+{
+	const struct mw_symtab *t = table_of(all, map);
+	const ElfW(Sym) *s = (const ElfW(Sym) *)(const void *)t->symbols;
+
+	if (!t->names)
+		return false;
+	for (size_t n = t->symbols_size / sizeof(*s); n; n--, s++)
+		if (ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_shndx != SHN_UNDEF && s->st_size &&
+		    s->st_name < t->names_size)
+			f(t->names + s->st_name, map->l_addr + s->st_value, s->st_size, ctx);
+	return true;
+}
+
 void mw_symtab_end(struct mw_symtabs *all)
 {
 	for (unsigned i = 0; i < MW_SYMTABS; i++)

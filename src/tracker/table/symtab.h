@@ -4,7 +4,8 @@
  *
  * The dynamic linker knows exported functions only. A file that isn't stripped has a table of all
  * (.symtab), which isn't mapped. Of a stripped one a separate file may have it (debug_file.h). It is read when such a
- * name is needed, by our own threads or by those that ask for stacks, never in an allocation. Another file may have taken the
+ * name is needed, by our own threads, by those that ask for stacks, or once by
+ * Ruby's as a JIT begins; never in an allocation. Another file may have taken the
  * library's path by then: the kernel tells. A file that was overwritten in place must have the code that is mapped.
  */
 #pragma once
@@ -39,4 +40,10 @@ struct mw_symtabs {
 
 /* The function that has this address. False: not known. The caller keeps libraries meanwhile (closes.h). */
 bool mw_symtab_find(struct mw_symtabs *, const struct link_map *, uintptr_t address, struct mw_name *);
+/*
+ * Each function of the object's own table: its name, address and bytes, of which there is one at least. False: there
+ * is no table. The functions aren't compared with what is mapped.
+ */
+bool mw_symtab_each(struct mw_symtabs *, const struct link_map *,
+		    void (*f)(const char *name, uintptr_t at, size_t size, void *ctx), void *ctx);
 void mw_symtab_end(struct mw_symtabs *); /* all zero again */

@@ -52,6 +52,13 @@ HOT static void *admit_bytes(struct mw_guard in, void *p, size_t n, uintptr_t ca
 ADMIT(admit_class_ruby, mw_permit_class_ruby, MW_MODE_RUBY, 0, mw_class_usable(n, &usable))
 ADMIT(admit_class_bytes, mw_permit_class_bytes, MW_MODE_BYTES, caller, mw_class_usable(n, &usable))
 ADMIT(admit_musl_ruby, mw_permit_class_ruby, MW_MODE_RUBY, 0, mw_musl_usable(n, &usable))
+/* The same beside a compiler of Ruby's, whose own blocks go the cold way. */
+ADMIT(admit_ruby_jit, mw_permit_ruby.ruby, MW_MODE_RUBY, 0,
+      !mw_jit_compiles(caller) && mw_chunk_plain(p, &usable))
+ADMIT(admit_class_ruby_jit, mw_permit_class_ruby, MW_MODE_RUBY, 0,
+      !mw_jit_compiles(caller) && mw_class_usable(n, &usable))
+ADMIT(admit_musl_ruby_jit, mw_permit_class_ruby, MW_MODE_RUBY, 0,
+      !mw_jit_compiles(caller) && mw_musl_usable(n, &usable))
 ADMIT(admit_musl_bytes, mw_permit_class_bytes, MW_MODE_BYTES, caller, mw_musl_usable(n, &usable))
 
 /* --- with callers: the diagnostic bt, apart from the hot ones --------------------------------- */
@@ -117,21 +124,40 @@ static void *admit_class_chain(struct mw_guard in, void *p, size_t n, uintptr_t 
 	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
+static void *admit_chain_jit(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
+{
+	mw_admit_fn *of = mw_real_glibc ? admit_chain : admit_class_chain;
+
+	return (mw_jit_compiles(caller) ? mw_admit_none : of)(in, p, n, caller, known);
+}
+
 mw_admit_fn *mw_admit_other = mw_admit_none;
 
-void mw_admit_other_choose(enum mw_mode mode, bool with_callers)
+/* Of the modes with Ruby. jit_apart: compilers' blocks don't count at a line. */
+static mw_admit_fn *of_lines(enum mw_mode mode, bool with_callers, bool jit_apart)
 {
-	bool musl = mw_real_musl_plain;
+	if (with_callers)
+		return jit_apart            ? admit_chain_jit :
+		       mode == MW_MODE_RUBY ? admit_chain :
+					      admit_class_chain;
+	if (mode == MW_MODE_RUBY)
+		return jit_apart ? admit_ruby_jit : mw_admit_none;
+	if (mw_real_musl_plain)
+		return jit_apart ? admit_musl_ruby_jit : admit_musl_ruby;
+	return jit_apart ? admit_class_ruby_jit : admit_class_ruby;
+}
+
+void mw_admit_other_choose(enum mw_mode mode, bool with_callers, bool jit_apart)
+{
+	bool ruby = mode == MW_MODE_RUBY || mode == MW_MODE_CLASS_RUBY;
 	mw_admit_fn *recorded = mw_get(&mw_events_on) ? mw_admit_recorded(mode, with_callers) : NULL;
 	mw_admit_fn *f =
-		mw_get(&mw_ruby.how) == MW_RUBY_JIT        ? NULL :
-		mw_get(&mw_events_on)                      ? recorded :
-		mode == MW_MODE_RUBY && with_callers       ? admit_chain :
-		mode == MW_MODE_CLASS_RUBY && with_callers ? admit_class_chain :
-		mode == MW_MODE_CLASS_RUBY  ? (musl ? admit_musl_ruby : admit_class_ruby) :
-		mode == MW_MODE_CLASS_BYTES ? (musl ? admit_musl_bytes : admit_class_bytes) :
-		mode == MW_MODE_BYTES       ? admit_bytes :
-					      mw_admit_none;
+		mw_get(&mw_ruby.how) == MW_RUBY_JIT ? NULL :
+		mw_get(&mw_events_on)               ? recorded :
+		ruby                                ? of_lines(mode, with_callers, jit_apart) :
+		mode == MW_MODE_CLASS_BYTES ? (mw_real_musl_plain ? admit_musl_bytes : admit_class_bytes) :
+		mode == MW_MODE_BYTES ? admit_bytes :
+					mw_admit_none;
 
 	mw_set(&mw_admit_other, f ? f : mw_admit_none);
 }

@@ -100,7 +100,8 @@ typedef void *mw_admit_fn(struct mw_guard in, void *p, size_t n, uintptr_t calle
 __attribute__((hot, nonnull(2), returns_nonnull)) void *mw_admit_ruby(struct mw_guard in, void *p,
 								      size_t n, uintptr_t caller);
 extern MW_HOT_STRUCT mw_admit_fn *mw_admit_other;
-void mw_admit_other_choose(enum mw_mode, bool with_callers);
+/* jit_apart: compilers' blocks have a location of their own (jit_code.h). */
+void mw_admit_other_choose(enum mw_mode, bool with_callers, bool jit_apart);
 /* recorded.c: the same while calls are recorded; NULL: mw_admit_none will do. */
 mw_admit_fn *mw_admit_recorded(enum mw_mode, bool with_callers);
 

@@ -5,6 +5,7 @@
 #include "events.h"
 #include "tracker/caller/ruby/chain.h"
 #include "tracker/caller/ruby/frame.h"
+#include "tracker/caller/ruby/jit_code.h"
 #include "tracker/real/musl.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
@@ -60,17 +61,19 @@ const char *mw_mode_name(const char **why)
 void mw_mode_choose(void)
 {
 	enum mw_mode mode;
-	bool with, recorded;
+	bool with, apart, recorded;
 
 	do {
 		mode = mode_now();
 		with = mw_chain_wanted();
+		apart = mw_jit_is_apart();
 		recorded = mw_get(&mw_events_on);
 		mw_mode_set(mode);
-		mw_admit_other_choose(mode, with);
+		mw_admit_other_choose(mode, with, apart);
 		mw_free_other_choose(mode);
-		mw_permit_callers(with);
-	} while (mode != mode_now() || with != mw_chain_wanted() || recorded != mw_get(&mw_events_on));
+		mw_permit_callers(with || apart);
+	} while (mode != mode_now() || with != mw_chain_wanted() || apart != mw_jit_is_apart() ||
+		 recorded != mw_get(&mw_events_on));
 }
 
 void mw_mode_retry(void)

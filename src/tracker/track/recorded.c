@@ -24,7 +24,7 @@ MW_INLINE void *room(struct mw_guard in, void *p, size_t n, size_t usable, uint3
 	struct mw_caller *w;
 	uint32_t ref;
 
-	if (mw_unlikely(!pc))
+	if (mw_unlikely(!pc || (ruby && mw_jit_compiles(caller))))
 		return NULL;
 	w = mw_caller_first(t, pc);
 	if (mw_unlikely(!mw_admit_with(t, p, n, usable, w,

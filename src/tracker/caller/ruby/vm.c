@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "jit.h"
+#include "jit_code.h"
 #include "look.h"
 #include "state.h"
 #include "tracker/table/generation.h"
@@ -44,6 +45,8 @@ static void vm_is_up(void *unused)
 	if (done)
 		return;
 	done = true;
+	if (mw_jit_may_run())
+		mw_jit_code_find();
 	mw_ruby_above->up();
 }
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jit_code.h - which allocations are those of Ruby's compilers, YJIT and ZJIT, and not of the line that runs.
+ *
+ * Both are written in Rust. The linker puts their functions into one or two ranges of the code of the object
+ * that Ruby's functions are in. Its table of symbols tells where, as Rust's names have a form of their own. The
+ * caller of malloc lies in one of these ranges if, and only if, a compiler allocates: these blocks have a
+ * location of their own, MW_CS_JIT. A file without such a table tells nothing. Then these blocks count at
+ * the line that was compiled.
+ */
+#pragma once
+
+#include "frame.h"
+
+enum { MW_JIT_RANGES = 2 };
+
+/* bytes 0: none. Relaxed: a thread that reads a new start with old bytes, 0, sees none. */
+struct mw_jit_code {
+	uintptr_t from, bytes;
+};
+extern MW_HOT_STRUCT struct mw_jit_code mw_jit_code[MW_JIT_RANGES];
+
+/* Is this caller of malloc a compiler? */
+MW_INLINE bool mw_jit_compiles(uintptr_t caller)
+{
+	return mw_unlikely(caller - mw_get(&mw_jit_code[0].from) < mw_get(&mw_jit_code[0].bytes) ||
+			   caller - mw_get(&mw_jit_code[1].from) < mw_get(&mw_jit_code[1].bytes));
+}
+
+/* Are the ranges known? */
+static inline bool mw_jit_is_apart(void)
+{
+	return mw_get(&mw_jit_code[0].bytes) != 0;
+}
+
+/* The name in stats.json. */
+const char *mw_jit_blocks_name(void);
+
+/*
+ * Looks for the ranges, once, and has the mode chosen anew. It reads the object's file, which takes a few
+ * milliseconds. Any thread, not in an allocation.
+ */
+void mw_jit_code_find(void);
