@@ -16,7 +16,6 @@ class JitTest < Minitest::Test
   PROGRAMS = Integer(ENV.fetch("PROGRAMS", "1"))
   JITS = { "YJIT" => "--yjit", "ZJIT" => "--zjit" }.freeze
   HAS = JITS.to_h { |name, flag| [name, system(RUBY, flag, "-e", "exit RubyVM::#{name}.enabled?", out: File::NULL, err: File::NULL)] }
-  NO_JIT = WITHOUT_JIT.merge("RUBY_ZJIT_ENABLE" => nil)
 
   def need(jit)
     skip "this Ruby has no #{jit}" unless HAS[jit]
@@ -25,7 +24,7 @@ class JitTest < Minitest::Test
   # A program's output, and the way its lines were found.
   def run_made(path, *flags, env: {}, options: "")
     report = "at_exit { $stderr.puts Mwrap.stats.values_at(:ruby_lookup, :mode).to_s }"
-    r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rmwrap", *flags, "-e", "#{report}; load ARGV[0]", path, env: NO_JIT.merge(env), options: options)
+    r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rmwrap", *flags, "-e", "#{report}; load ARGV[0]", path, env: WITHOUT_JIT.merge(env), options: options)
     assert_success r
     [JSON.parse(r.stdout), r.stderr.lines.last.to_s.chomp]
   end
@@ -102,7 +101,7 @@ class JitTest < Minitest::Test
   # "apart" or not, and the allocations of WORK's lines and of the compiler.
   def work_under(jit, dir, env: {}, options: "")
     File.write("#{dir}/work.rb", WORK)
-    r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rjson", "-rmwrap", *jit, "#{dir}/work.rb", env: NO_JIT.merge(env), options: options)
+    r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rjson", "-rmwrap", *jit, "#{dir}/work.rb", env: WITHOUT_JIT.merge(env), options: options)
     assert_success r
     JSON.parse(r.stdout)
   end
@@ -149,7 +148,7 @@ class JitTest < Minitest::Test
         how, found = work_under(["--yjit"], dir, env: { "LD_LIBRARY_PATH" => dir })
         assert_equal ["lines", %w[made.rb work.rb]], [how, found.keys.sort]
       else
-        r = mwrap_run(bare, "--yjit", "-I#{LIB}", "-rmwrap", "-e", "print Mwrap.stats[:ruby_jit]", env: NO_JIT)
+        r = mwrap_run(bare, "--yjit", "-I#{LIB}", "-rmwrap", "-e", "print Mwrap.stats[:ruby_jit]", env: WITHOUT_JIT)
         assert_equal ["lines", ""], [r.stdout, r.stderr]
       end
     end
@@ -171,7 +170,7 @@ class JitTest < Minitest::Test
       File.write("#{dir}/held.rb", HELD)
       rows = { nil => nil, **JITS.slice(*HAS.select { |_, has| has }.keys) }.map do |jit, flag|
         flags = jit ? [flag, "#{flag}-call-threshold=1"] : []
-        r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rjson", "-rmwrap", *flags, "#{dir}/held.rb", env: NO_JIT)
+        r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rjson", "-rmwrap", *flags, "#{dir}/held.rb", env: WITHOUT_JIT)
         assert_success r
         [jit, JSON.parse(r.stdout)[0]]
       end

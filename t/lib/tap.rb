@@ -31,7 +31,7 @@ require_relative "columns"
 module MwrapTest
   ROOT = File.expand_path("../..", __dir__)
   # For figures to the byte, where all tests run with YJIT: it allocates at the lines that it compiles.
-  WITHOUT_JIT = { "RUBY_YJIT_ENABLE" => nil }.freeze
+  WITHOUT_JIT = { "RUBY_YJIT_ENABLE" => nil, "RUBY_ZJIT_ENABLE" => nil }.freeze
   LIB = File.join(ROOT, "lib")
   # MWRAP_TEST_LIB: the folder of another tracker and its server, such as .build/assert
   TRACKER = File.join(ENV.fetch("MWRAP_TEST_LIB", LIB), "libmwrap.so")

@@ -15,7 +15,7 @@ enum {
 	FOREIGN = 4    /* a range has less than one part in so many of other functions */
 };
 
-struct mw_jit_code mw_jit_code[MW_JIT_RANGES];
+struct mw_jit_code mw_jit_code = { .c = { 0, UINTPTR_MAX } };
 
 struct search {
 	uintptr_t from, end; /* Rust's functions, all of them */
@@ -126,26 +126,50 @@ static bool find_ranges(struct search *s, struct mw_symtabs *files, const struct
 	return true;
 }
 
+/* The largest part of the object without Rust's functions. */
+static struct mw_code_range rest_of(const struct search *s, const struct mw_object *o)
+{
+	struct mw_code_range most = { 0, 0 };
+	uintptr_t at = o->start;
+
+	for (int i = 0; i <= MW_JIT_RANGES; i++) {
+		bool last = i == MW_JIT_RANGES || !s->range[i].end;
+		uintptr_t end = last ? o->end : s->range[i].from;
+
+		if (end - at > most.bytes)
+			most = (struct mw_code_range){ at, end - at };
+		if (last)
+			break;
+		at = s->range[i].end;
+	}
+	return most;
+}
+
+static void set_range(struct mw_code_range *r, uintptr_t from, uintptr_t bytes)
+{
+	mw_set(&r->from, from);
+	__atomic_store_n(&r->bytes, bytes, __ATOMIC_RELEASE);
+}
+
 void mw_jit_code_find(void)
 {
 	struct search s = { .from = UINTPTR_MAX };
 	struct mw_symtabs files = { 0 };
+	struct mw_code_range rest;
 	struct mw_object o;
 	static uint32_t begun;
 
 	if (__atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED) ||
 	    !mw_object_of((uintptr_t)mw_rb.rb_gc_count, &o))
 		return;
-	if (find_ranges(&s, &files, o.map))
-		for (int i = MW_JIT_RANGES - 1; i >= 0; i--) {
-			mw_set(&mw_jit_code[i].from, s.range[i].from);
-			__atomic_store_n(&mw_jit_code[i].bytes,
-					 s.range[i].end ? s.range[i].end - s.range[i].from : 0,
-					 __ATOMIC_RELEASE);
-		}
-	mw_symtab_end(&files);
-	if (mw_jit_is_apart())
+	if (find_ranges(&s, &files, o.map)) {
+		for (int i = 0; i < MW_JIT_RANGES && s.range[i].end; i++)
+			set_range(&mw_jit_code.rust[i], s.range[i].from, s.range[i].end - s.range[i].from);
+		rest = rest_of(&s, &o);
+		set_range(&mw_jit_code.c, rest.from, rest.bytes);
 		mw_ruby_above->changed();
+	}
+	mw_symtab_end(&files);
 }
 
 const char *mw_jit_blocks_name(void)

@@ -14,23 +14,36 @@
 
 enum { MW_JIT_RANGES = 2 };
 
-/* bytes 0: none. Relaxed: a thread that reads a new start with old bytes, 0, sees none. */
-struct mw_jit_code {
+/* From an address on, so many bytes. */
+struct mw_code_range {
 	uintptr_t from, bytes;
 };
-extern MW_HOT_STRUCT struct mw_jit_code mw_jit_code[MW_JIT_RANGES];
+
+/*
+ * c: the most of what isn't Rust's in that object; all addresses at first. Most callers of malloc are there, so
+ * the first look is usually the last. rust: bytes 0 for none. Relaxed: they are stored before c.
+ */
+struct mw_jit_code {
+	struct mw_code_range c, rust[MW_JIT_RANGES];
+};
+extern MW_HOT_STRUCT struct mw_jit_code mw_jit_code;
+
+MW_INLINE bool mw_code_has(const struct mw_code_range *r, uintptr_t at)
+{
+	return at - mw_get(&r->from) < mw_get(&r->bytes);
+}
 
 /* Is this caller of malloc a compiler? */
 MW_INLINE bool mw_jit_compiles(uintptr_t caller)
 {
-	return mw_unlikely(caller - mw_get(&mw_jit_code[0].from) < mw_get(&mw_jit_code[0].bytes) ||
-			   caller - mw_get(&mw_jit_code[1].from) < mw_get(&mw_jit_code[1].bytes));
+	return mw_unlikely(!mw_code_has(&mw_jit_code.c, caller)) &&
+	       (mw_code_has(&mw_jit_code.rust[0], caller) || mw_code_has(&mw_jit_code.rust[1], caller));
 }
 
 /* Are the ranges known? */
 static inline bool mw_jit_is_apart(void)
 {
-	return mw_get(&mw_jit_code[0].bytes) != 0;
+	return mw_get(&mw_jit_code.c.bytes) != UINTPTR_MAX;
 }
 
 /* The name in stats.json. */
