@@ -98,6 +98,7 @@ LATE = <<~'RUBY'
   end
   puts "end"
 RUBY
+ENV.update("RUBY_YJIT_ENABLE" => nil, "RUBY_ZJIT_ENABLE" => nil) # a JIT aborts without memory, also natively
 Dir.mktmpdir do |dir|
   File.write("#{dir}/late.rb", LATE)
   native = natively(RbConfig.ruby, "#{dir}/late.rb")

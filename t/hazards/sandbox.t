@@ -92,9 +92,11 @@ class SandboxedRuby < Minitest::Test
     exit!(0)
   RUBY
 
-  def beyond(seed, allow:, tracked:, **rest)
+  # Ruby itself ends if a filter refuses its JIT mprotect.
+  def beyond(seed, allow:, tracked:, script: SCRIPT, **rest)
     in_sandbox(allow) do |env, refused|
-      o = once(MwrapTest::RUBY, "--disable=gems", "-e", SCRIPT, seed, tracked: tracked, below: [preload("sandbox")], env: env, dump: nil, **rest)
+      env = { **MwrapTest::WITHOUT_JIT, **env }
+      o = once(MwrapTest::RUBY, "--disable=gems", "-e", script, seed, tracked: tracked, below: [preload("sandbox")], env: env, dump: nil, **rest)
       assert_equal ["exit 0", "ok\n", ""], o.visible, o.stderr
       refused.call
     end
@@ -115,6 +117,19 @@ class SandboxedRuby < Minitest::Test
     SandboxHazards::OPTIONS.each do |options|
       assert_empty beyond(seed, allow: allow, tracked: true, options: options), "#{options}, seed #{seed}"
     end
+  end
+end
+
+class SandboxedJit < SandboxedRuby
+  undef_method :test_no_other_calls_than_rubys
+  PART = "a JIT that Ruby switches on"
+  JIT = SCRIPT.sub(/^def deep/, "RubyVM::YJIT.enable\n\\0").freeze
+
+  def test_only_the_calls_of_its_row
+    skip "this Ruby can't switch a JIT on" unless run_command(MwrapTest::RUBY, "-e", "RubyVM::YJIT.enable").status.success?
+    native = SandboxHazards::STRICT | beneath | %w[mprotect madvise]
+    3.times { native |= beyond("1", allow: native, tracked: false, script: JIT) }
+    assert_empty beyond("1", allow: native | SandboxedParts::LISTS.fetch(PART), tracked: true, script: JIT)
   end
 end
 

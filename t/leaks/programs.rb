@@ -146,7 +146,10 @@ module LeakPrograms
 
   clean("define_method once") { made = Class.new; -> { made.define_method(:hello) { 1 } unless made.method_defined?(:hello); made.new.hello } }
   clean("classes that are garbage") { -> { Class.new { attr_accessor :a; def hello = 1 }.new.hello } }
-  clean("methods that are redefined") { made = Class.new; n = 0; -> { n += 1; made.define_method(:hello) { n }; made.new.hello } }
+  # YJIT keeps a Proc and a method of each, also without the tracker: ObjectSpace.count_objects tells.
+  unless defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
+    clean("methods that are redefined") { made = Class.new; n = 0; -> { n += 1; made.define_method(:hello) { n }; made.new.hello } }
+  end
   clean("singleton methods of garbage") { -> { Object.new.then { |o| def o.hello = 1; o.hello } } }
   clean("method_missing and respond_to?") { o = Class.new { def method_missing(name, *) = name.to_s * 10; def respond_to_missing?(*) = true }.new; -> { [o.foo, o.bar, o.respond_to?(:baz)] } }
   clean("eval") { -> { eval("[1, 2].map { |x| x * 2 }") } } # rubocop:disable Security/Eval,Style/EvalWithLocation
