@@ -43,6 +43,9 @@ enum mw_kind {
 	MW_KIND_SPECIAL /* such as "(other)" or "(ruby, starting)": callsite.h has all */
 };
 
+/* The location of what Ruby's compilers allocate, YJIT and ZJIT. */
+#define MW_LOCATION_JIT "(ruby, JIT compiler)"
+
 /* One location, with its counters at the moment of the snapshot. */
 struct mw_row {
 	/* since the last reset, or the start of the process */

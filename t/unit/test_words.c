@@ -90,6 +90,41 @@ TEST(no_proof)
 	assert_non_null(strstr(sentence, ". No proof says what is kept: proofs are off."));
 }
 
+/* A page and `who` are of lines alone. */
+static void says_next(const char *location, enum mw_kind kind, const char *wanted, const char *unwanted)
+{
+	struct mw_buf b = { 0 };
+	struct mw_verdict v = { .kind = MW_VERDICT_GROWS,
+				.to = 600,
+				.rate = 1000,
+				.kept = UNKNOWN,
+				.at_kept = UNKNOWN,
+				.growing = true,
+				.at_location = true,
+				.n = 1 };
+	char next[600];
+
+	v.locations[0] = (struct mw_verdict_location){
+		.location = location,
+		.len = (uint32_t)strlen(location),
+		.file_len = (uint32_t)strcspn(location, ":"),
+		.kind = kind,
+		.share = 0.9
+	};
+	mw_verdict_next(&b, &v);
+	snprintf(next, sizeof(next), "%.*s", (int)b.n, b.p ? b.p : "");
+	mw_buf_free(&b);
+	assert_true(!*wanted || strstr(next, wanted));
+	assert_null(strstr(next, unwanted));
+}
+
+TEST(the_next_step_at_what_is_no_line)
+{
+	says_next("/app/a.rb:3", MW_KIND_RUBY, "`mwrapctl who a.rb:3`", "JIT");
+	says_next("(ruby, JIT compiler)", MW_KIND_SPECIAL, "--yjit-mem-size", "mwrapctl who");
+	says_next("(other)", MW_KIND_SPECIAL, "", "mwrapctl who");
+}
+
 /* A label is told if it has most of the bytes for sure, and never by fewer than 30 samples. */
 TEST(labels_by_their_error)
 {

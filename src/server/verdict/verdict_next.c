@@ -3,6 +3,16 @@
 #include "verdict.h"
 #include "words.h"
 
+#include <string.h>
+
+/* At a location that is no line. */
+static void look_at_special(struct mw_buf *b, const struct mw_verdict_location *l)
+{
+	if (l->len == strlen(MW_LOCATION_JIT) && !memcmp(l->location, MW_LOCATION_JIT, l->len))
+		mw_buf_str(b,
+			   "Ruby still compiles code. --yjit-mem-size or --zjit-mem-size limits what its JIT takes.");
+}
+
 /* A next step that works in a browser, in a terminal and in Ruby. */
 static void look_at_line(struct mw_buf *b, const struct mw_verdict *v)
 {
@@ -10,6 +20,10 @@ static void look_at_line(struct mw_buf *b, const struct mw_verdict *v)
 
 	if (!v->n)
 		return;
+	if (!of && v->locations[0].kind == MW_KIND_SPECIAL) {
+		look_at_special(b, &v->locations[0]);
+		return;
+	}
 	if (of)
 		mw_buf_str(b, of == &v->gem ? "The table with group=gem has its lines. " :
 					      "The table with group=file has its lines. ");

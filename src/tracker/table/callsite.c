@@ -299,7 +299,7 @@ const char *mw_callsite_special(uint32_t id)
 		[MW_CS_GONE] = "(gone)",
 		[MW_CS_UNKNOWN] = "(ruby, line not known)",
 		[MW_CS_STARTING] = "(ruby, starting)",
-		[MW_CS_JIT] = "(ruby, JIT compiler)",
+		[MW_CS_JIT] = MW_LOCATION_JIT,
 	};
 
 	return names[id < MW_CS_FIRST ? id : MW_CS_NONE];
