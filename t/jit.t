@@ -37,8 +37,24 @@ class JitTest < Minitest::Test
         seed = SEED * 1000 + i
         warn "# seed #{seed}"
         path = "#{dir}/#{JitProgram::FILE}"
-        File.write(path, JitProgram.new(seed).source)
-        yield path, "seed #{seed}"
+        made = JitProgram.new(seed)
+        File.write(path, made.source)
+        yield path, "seed #{seed}", made
+      end
+    end
+  end
+
+  # Code that was evaluated counts at the file and line that it was given, whatever method evaluated it.
+  def assert_own_files(found, made, what)
+    evaluated = found.select { |size, | made.evaluated[size.to_i] }
+    assert_operator evaluated.size, :>=, 2, what
+    evaluated.each { |size, at| assert_equal [made.evaluated[size.to_i]], at.keys.map { |l| l.split(" < ")[0] }.uniq, "#{what}, #{size} bytes" }
+  end
+
+  def test_files_of_code_that_is_evaluated
+    each_program do |path, seed, made|
+      WAYS.reject { |way, | way == "public" }.each do |way, (env, options)|
+        assert_own_files(run_made(path, env: env, options: options)[0], made, "#{seed}, #{way}")
       end
     end
   end
@@ -46,12 +62,14 @@ class JitTest < Minitest::Test
   def lines_of_programs_under(jit)
     need jit
     flag = JITS.fetch(jit)
-    each_program do |path, seed|
+    each_program do |path, seed, made|
       WAYS.each do |way, (env, options)|
         plain, = run_made(path, env: env, options: options)
         assert_operator plain.size, :>=, 10
+        assert_own_files(plain, made, "#{seed}, #{way}") unless way == "public"
         (way == "fast" ? [1, 30] : [2]).each do |threshold|
           found, lookup = run_made(path, flag, "#{flag}-call-threshold=#{threshold}", env: env, options: options)
+          [plain, found].each { |all| all.reject! { |size, | made.evaluated[size.to_i] } } if way == "public" # the method's file
           assert_equal plain, found, "#{seed}, #{way}, threshold #{threshold}: #{lookup}"
           assert_equal way == "public" ? "public" : "fast", JSON.parse(lookup)[0], "#{seed} #{way}: #{lookup}"
         end

@@ -187,19 +187,11 @@ struct chain {
 	struct mw_callers callers;
 };
 
-/* The code of the frame at cfp, which Ruby may be asked about; else what it names there. It aborts at other words. */
-static mw_value code_of(const char *cfp, mw_value named)
-{
-	uintptr_t iseq = mw_ruby_at(cfp).iseq;
-
-	return mw_ruby_is_iseq(iseq) ? iseq : named;
-}
-
 static void add_line(struct chain *c, const struct named *f, mw_value frame)
 {
 	if (c->lines++ == 0) {
 		c->first = *f;
-		c->frame = f->cfp ? code_of(f->cfp, frame) : frame;
+		c->frame = f->cfp ? mw_ruby_code_at(f->cfp, frame) : frame;
 	} else if (!c->full) {
 		c->full = !mw_callers_add(&c->callers, f->path, strlen(f->path), (uint64_t)f->line);
 	}
@@ -220,7 +212,7 @@ static void add_named(struct answer *a, struct chain *c, struct beside *b, struc
 		f.line = inner->line;
 	} else if (step == HERE) {
 		/* of the code itself: Ruby may name the method around it */
-		const char *own = mw_ruby_path(code_of(f.cfp, frame));
+		const char *own = mw_ruby_path(mw_ruby_code_at(f.cfp, frame));
 
 		f.path = own ? own : f.path;
 	}

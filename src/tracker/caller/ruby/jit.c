@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include "look.h"
+#include "method_name.h"
 #include "safe_read.h"
 #include "state.h"
 
@@ -147,6 +148,27 @@ int mw_ruby_named(int limit, mw_value *values, int *lines)
 	return mw_rb.rb_profile_frames(mw_jit_late() == MW_JIT_LATE, limit, values, lines);
 }
 
+mw_value mw_ruby_code_at(const char *cfp, mw_value named)
+{
+	uintptr_t iseq = mw_ruby_at(cfp).iseq;
+
+	return mw_ruby_is_iseq(iseq) ? iseq : named;
+}
+
+/* The code of the innermost frame that Ruby names, which may be that of a file that is being loaded. */
+static mw_value innermost_code(mw_value named)
+{
+	const char *ec = mw_ruby_reads() ? mw_ruby_ec() : NULL, *end, *cfp;
+
+	for (cfp = ec ? mw_ruby_stack(ec, &end) : NULL; cfp && cfp < end; cfp += mw_ruby.frame_size) {
+		struct mw_ruby_frame f = mw_ruby_at(cfp);
+
+		if (f.iseq && (f.pc || f.iseq == named))
+			return mw_ruby_code_at(cfp, named);
+	}
+	return named;
+}
+
 int mw_ruby_innermost(const char **path)
 {
 	mw_value values[NEAR];
@@ -159,8 +181,10 @@ int mw_ruby_innermost(const char **path)
 	/* these would look for the line of any pc; this one doesn't */
 	n = mw_ruby_named(NEAR, values, lines);
 	for (int i = 0; i < n; i++)
-		if ((*path = mw_ruby_path(values[i])))
+		if (mw_ruby_path(values[i])) {
+			*path = mw_ruby_path(innermost_code(values[i]));
 			return lines[i];
+		}
 	*path = NULL;
 	return 0;
 }

@@ -53,6 +53,13 @@ static inline struct mw_ruby_frame mw_ruby_at(const char *cfp)
 	return mw_unlikely(mw_get(&mw_ruby.how) == MW_RUBY_JIT) ? mw_jit_running((uintptr_t)cfp, raw) : raw;
 }
 
+/*
+ * The code of the frame at cfp, as Ruby's functions take it: its path is the code's own. rb_profile_frames names the
+ * method around it, and code that is evaluated in a method may be of another file. named: what Ruby names there, the
+ * answer where the frame has no code. Ruby aborts at other words.
+ */
+mw_value mw_ruby_code_at(const char *cfp, mw_value named);
+
 /* The innermost frame of Ruby code from cfp on, or NULL. */
 static inline const char *mw_ruby_frame(const char *cfp, const char *end)
 {

@@ -66,26 +66,28 @@ struct answer {
 };
 
 /*
- * Walks the fast way's frames in step with those that Ruby names, innermost first. A frame with
- * instructions but no pc ends the walk: not each Ruby names it, so lower frames can't be matched.
+ * Walks the fast way's frames in step with those that Ruby names, innermost first. A frame with instructions but no
+ * pc is that of a file or library that is being loaded. Not each Ruby names it.
  */
 struct beside {
 	const char *cfp, *end; /* cfp NULL: nothing more is known */
 };
 
-/* Does the fast way, too, see the next frame that Ruby names? Goes on to the one below. */
-static bool seen_beside(struct beside *b)
+/* The next frame, which Ruby names `value`; NULL: the fast way sees none, or it is being loaded. */
+static const char *seen_beside(struct beside *b, mw_value value)
 {
-	const char *cfp = b->cfp;
+	while (b->cfp && b->cfp < b->end) {
+		const char *cfp = b->cfp;
+		struct mw_ruby_frame f = mw_ruby_at(cfp);
 
-	while (cfp && cfp < b->end && !mw_ruby_at(cfp).iseq)
-		cfp += mw_ruby.frame_size; /* a C function's */
-	if (!cfp || cfp >= b->end || !mw_ruby_at(cfp).pc) {
-		b->cfp = NULL;
-		return false;
+		b->cfp += mw_ruby.frame_size;
+		if (f.iseq && f.pc)
+			return cfp;
+		if (f.iseq && f.iseq == value)
+			return NULL;
 	}
-	b->cfp = cfp + mw_ruby.frame_size;
-	return true;
+	b->cfp = NULL;
+	return NULL;
 }
 
 /*
@@ -112,12 +114,15 @@ static struct answer ask_ruby(const char *ec)
 		beside.cfp = mw_ruby_stack(ec, &beside.end);
 	n = mw_ruby_named(FRAMES, frames, lines);
 	for (int i = 0; i < n; i++) {
-		const char *p = mw_ruby_path(frames[i]);
-		bool seen;
+		const char *p = mw_ruby_path(frames[i]), *seen;
 
 		if (!p)
 			continue;
-		seen = seen_beside(&beside);
+		seen = seen_beside(&beside, frames[i]);
+		if (seen) {
+			frames[i] = mw_ruby_code_at(seen, frames[i]);
+			p = mw_ruby_path(frames[i]);
+		}
 		if (lines[i] <= 0) {
 			/* a file or library that is being loaded, or code evaluated with a line
 			   below 1 (by ERB#def_method): the fast way sees only the latter */
@@ -519,7 +524,7 @@ void mw_ruby_check(struct mw_shard *t)
 	fast = bt ? mw_chain_recall(t, bt) : locate_fast(t, cfp, end);
 	if (fast == MW_CS_NONE)
 		return;
-	pub = bt ? mw_chain_ask(bt) : ask_ruby(NULL).id;
+	pub = bt ? mw_chain_ask(bt) : ask_ruby(ec).id;
 	if (pub == fast || pub == MW_CS_NONE || pub == MW_CS_OTHER)
 		mw_set(doubts_of(t), 0);
 	else

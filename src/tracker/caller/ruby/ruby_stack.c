@@ -140,7 +140,7 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 		t.name = name;
 		t.name_len = n;
 	}
-	t.file = value_text(mw_rb.rb_profile_frame_path(value), &t.file_len);
+	t.file = value_text(mw_rb.rb_profile_frame_path(mw_ruby_code_at(cfp, value)), &t.file_len);
 	t.line = t.file && line > 0 ? (uint32_t)line : 0;
 	if ((key & MW_FRAME_KIND) == MW_FRAME_RUBY) {
 		t.block = (uintptr_t)mw_ruby_code_block(cfp, &ref);
