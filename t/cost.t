@@ -159,7 +159,7 @@ class CostTest < Minitest::Test
   # frames are passed over, and Ruby is not asked again.
   def test_a_string_in_code_without_a_line
     script = "eval('def given(n); (%q(x) * 700; n -= 1) while n > 0; end', nil, 'none', 0); given(ARGV[0].to_i)"
-    found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", script, n.to_s) }
+    found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", script, n.to_s, env: WITHOUT_JIT) }
     assert_operator found, :<, 4 * committed.fetch(:string)
   end
 end

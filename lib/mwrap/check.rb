@@ -36,6 +36,7 @@ module Mwrap
     SERIES_MAX = 4           # until the growth of all lines is decided; a JIT compiles the step in one of them
     IDLE_SECONDS = 0.02..2.0 # how long a leak may show that it grows without a call
     LOCK = Mutex.new
+    JIT = "(ruby, JIT compiler)" # where the blocks of Ruby's compilers count
     private_constant :SERIES_MAX, :IDLE_SECONDS, :LOCK
 
     # A check's result. +outcome+ is <tt>:clean</tt>, <tt>:leak</tt> or <tt>:unknown</tt>; +leaks+ has
@@ -165,8 +166,9 @@ module Mwrap
       all
     end
 
+    # What Ruby's compiler keeps of the code that it compiled is none of the step's.
     def suppressed?(location)
-      @suppressions&.cover?(location)
+      location == JIT || @suppressions&.cover?(location)
     end
 
     def proven?(all, location)
