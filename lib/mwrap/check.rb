@@ -37,7 +37,7 @@ module Mwrap
     IDLE_SECONDS = 0.02..2.0 # how long a leak may show that it grows without a call
     LOCK = Mutex.new
     JIT = "(ruby, JIT compiler)" # where the blocks of Ruby's compilers count
-    private_constant :SERIES_MAX, :IDLE_SECONDS, :LOCK
+    private_constant :SERIES_MAX, :IDLE_SECONDS, :LOCK, :JIT
 
     # A check's result. +outcome+ is <tt>:clean</tt>, <tt>:leak</tt> or <tt>:unknown</tt>; +leaks+ has
     # a Leak for each location, the most bytes first; +reason+ is a line of text if the outcome isn't
