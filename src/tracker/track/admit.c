@@ -52,13 +52,8 @@ HOT static void *admit_bytes(struct mw_guard in, void *p, size_t n, uintptr_t ca
 ADMIT(admit_class_ruby, mw_permit_class_ruby, MW_MODE_RUBY, 0, mw_class_usable(n, &usable))
 ADMIT(admit_class_bytes, mw_permit_class_bytes, MW_MODE_BYTES, caller, mw_class_usable(n, &usable))
 ADMIT(admit_musl_ruby, mw_permit_class_ruby, MW_MODE_RUBY, 0, mw_musl_usable(n, &usable))
-/* The same beside a compiler of Ruby's, whose own blocks go the cold way. */
-ADMIT(admit_ruby_jit, mw_permit_ruby.ruby, MW_MODE_RUBY, 0,
-      !mw_jit_compiles(caller) && mw_chunk_plain(p, &usable))
-ADMIT(admit_class_ruby_jit, mw_permit_class_ruby, MW_MODE_RUBY, 0,
-      !mw_jit_compiles(caller) && mw_class_usable(n, &usable))
-ADMIT(admit_musl_ruby_jit, mw_permit_class_ruby, MW_MODE_RUBY, 0,
-      !mw_jit_compiles(caller) && mw_musl_usable(n, &usable))
+/* Beside a JIT: without one mw_admit_ruby does. */
+ADMIT(admit_ruby, mw_permit_ruby.ruby, MW_MODE_RUBY, 0, mw_chunk_plain(p, &usable))
 ADMIT(admit_musl_bytes, mw_permit_class_bytes, MW_MODE_BYTES, caller, mw_musl_usable(n, &usable))
 
 /* --- with callers: the diagnostic bt, apart from the hot ones --------------------------------- */
@@ -124,22 +119,35 @@ static void *admit_class_chain(struct mw_guard in, void *p, size_t n, uintptr_t 
 	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
-static void *admit_chain_jit(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
-{
-	mw_admit_fn *of = mw_real_glibc ? admit_chain : admit_class_chain;
+/* --- beside a JIT, whose own blocks go the cold way: jit_code.h --------------------------------- */
 
-	return (mw_jit_compiles(caller) ? mw_admit_none : of)(in, p, n, caller, known);
-}
+#define BESIDE_JIT(name, plain)                                                                        \
+	static __attribute__((noinline)) void *name##_elsewhere(struct mw_guard in, void *p, size_t n, \
+								uintptr_t caller, uint32_t known)      \
+	{                                                                                              \
+		return (mw_jit_code_has(caller) ? mw_admit_none : (plain))(in, p, n, caller, known);   \
+	}                                                                                              \
+	static void *name(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)     \
+	{                                                                                              \
+		return mw_likely(mw_code_has(&mw_jit_code.c, caller)) ?                                \
+			       (plain)(in, p, n, caller, known) :                                      \
+			       name##_elsewhere(in, p, n, caller, known);                              \
+	}
+BESIDE_JIT(admit_ruby_jit, admit_ruby)
+BESIDE_JIT(admit_class_ruby_jit, admit_class_ruby)
+BESIDE_JIT(admit_musl_ruby_jit, admit_musl_ruby)
+BESIDE_JIT(admit_chain_jit, admit_chain)
+BESIDE_JIT(admit_class_chain_jit, admit_class_chain)
 
 mw_admit_fn *mw_admit_other = mw_admit_none;
 
 /* Of the modes with Ruby. jit_apart: compilers' blocks don't count at a line. */
 static mw_admit_fn *of_lines(enum mw_mode mode, bool with_callers, bool jit_apart)
 {
+	if (with_callers && mode == MW_MODE_RUBY)
+		return jit_apart ? admit_chain_jit : admit_chain;
 	if (with_callers)
-		return jit_apart            ? admit_chain_jit :
-		       mode == MW_MODE_RUBY ? admit_chain :
-					      admit_class_chain;
+		return jit_apart ? admit_class_chain_jit : admit_class_chain;
 	if (mode == MW_MODE_RUBY)
 		return jit_apart ? admit_ruby_jit : mw_admit_none;
 	if (mw_real_musl_plain)

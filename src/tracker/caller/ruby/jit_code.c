@@ -9,140 +9,138 @@
 #include "tracker/base/arena.h"
 #include "tracker/table/symtab.h"
 
-enum {
-	PAGE_SHIFT = 12,
-	GAP = 1 << 20, /* bytes between two ranges, at least */
-	FOREIGN = 4    /* a range has less than one part in so many of other functions */
-};
+enum { UNIT = 16 }; /* bytes: most functions begin at a multiple of that */
+enum what { UNKNOWN, RUST, C };
 
 struct mw_jit_code mw_jit_code = { .c = { 0, UINTPTR_MAX } };
 
+bool mw_jit_code_has(uintptr_t at)
+{
+	if (!mw_code_has(&mw_jit_code.all, at))
+		return false;
+	for (int i = 0; i < MW_JIT_RANGES; i++)
+		if (mw_code_has(&mw_jit_code.rust[i], at))
+			return true;
+	return false;
+}
+
 struct search {
-	uintptr_t from, end; /* Rust's functions, all of them */
-	uintptr_t middle;    /* of the gap between the ranges */
-	struct {
-		uintptr_t from, end, foreign; /* foreign: bytes of other functions */
-	} range[MW_JIT_RANGES];
-	uint8_t *pages; /* lent, one for each page from `from` on: has it some of Rust's code? */
+	uintptr_t from, end; /* from Rust's first function to its last */
+	uint8_t *units;      /* lent; enum what, of each UNIT from `from` on */
 	size_t n;
 	bool is_ruby; /* a function of Ruby's has the address that it should have */
+	struct mw_code_range rust[MW_JIT_RANGES]; /* the largest */
 };
 
-/* Rust ends an old name by 17h and 16 digits of a hash. A new one begins with _R. */
+/* Rust ends an old name by 17h, 16 digits of a hash and E; LLVM may add something. A new one begins with _R. */
 static bool is_rust(const char *name)
 {
-	enum { HASH = 20 };
-	size_t n;
+	enum { HASH = 3 + 16 + 1 };
+	const char *more = strstr(name, ".llvm.");
+	size_t n = more ? (size_t)(more - name) : strlen(name);
 
-	if (name[0] != '_')
-		return false;
-	if (name[1] == 'R')
+	if (name[0] == '_' && name[1] == 'R')
 		return true;
-	n = name[1] == 'Z' && name[2] == 'N' ? strlen(name) : 0;
-	return n > HASH && !memcmp(name + n - HASH, "17h", 3) &&
+	return n > HASH && !strncmp(name, "_ZN", 3) && !strncmp(name + n - HASH, "17h", 3) &&
 	       strspn(name + n - HASH + 3, "0123456789abcdef") == HASH - 4;
 }
 
-static void widen(uintptr_t *from, uintptr_t *end, uintptr_t at, size_t size)
+/* Rust's functions that C calls have such names, and so have C's that Rust calls. */
+static enum what what_is(const char *name)
 {
-	if (at < *from)
-		*from = at;
-	if (at + size > *end)
-		*end = at + size;
+	if (!strncmp(name, "rb_yjit_", 8) || !strncmp(name, "rb_zjit_", 8))
+		return UNKNOWN;
+	return is_rust(name) ? RUST : C;
 }
 
 static void note_hull(const char *name, uintptr_t at, size_t size, void *of)
 {
 	struct search *s = of;
 
-	if (is_rust(name))
-		widen(&s->from, &s->end, at, size);
-	else if (at == (uintptr_t)mw_rb.rb_gc_count && !strcmp(name, "rb_gc_count"))
+	if (at == (uintptr_t)mw_rb.rb_gc_count && !strcmp(name, "rb_gc_count"))
 		s->is_ruby = true;
+	if (!is_rust(name))
+		return;
+	s->from = at < s->from ? at : s->from;
+	s->end = at + size > s->end ? at + size : s->end;
 }
 
-static void note_pages(const char *name, uintptr_t at, size_t size, void *of)
+/* A unit of both is C's. */
+static void note_units(const char *name, uintptr_t at, size_t size, void *of)
 {
 	struct search *s = of;
+	enum what what = what_is(name);
 
-	if (is_rust(name))
-		for (size_t i = (at - s->from) >> PAGE_SHIFT;
-		     i <= (at + size - 1 - s->from) >> PAGE_SHIFT; i++)
-			s->pages[i] = 1;
+	if (what == UNKNOWN || at < s->from || at + size > s->end)
+		return;
+	for (size_t i = (at - s->from) / UNIT; i <= (at + size - 1 - s->from) / UNIT; i++)
+		if (s->units[i] != C)
+			s->units[i] = (uint8_t)what;
 }
 
-/* The middle of the widest row of pages without Rust's code, if that is a gap; else the end. */
-static uintptr_t middle_of_gap(const struct search *s)
+/* Keeps the largest ones. */
+static void keep_range(struct search *s, size_t first, size_t last)
 {
-	size_t widest = 0, at = 0, run = 0;
+	struct mw_code_range r = { s->from + first * UNIT, (last + 1 - first) * UNIT }, *least = s->rust;
 
-	for (size_t i = 0; i < s->n; i++) {
-		run = s->pages[i] ? 0 : run + 1;
-		if (run > widest) {
-			widest = run;
-			at = i;
+	for (int i = 1; i < MW_JIT_RANGES; i++)
+		if (s->rust[i].bytes < least->bytes)
+			least = &s->rust[i];
+	if (r.bytes > least->bytes)
+		*least = r;
+}
+
+/* A range has nothing of C's, and begins and ends with Rust's. */
+static void find_ranges(struct search *s)
+{
+	size_t first = 0, last = 0;
+	bool open = false;
+
+	for (size_t i = 0; i <= s->n; i++) {
+		enum what what = i < s->n ? s->units[i] : C;
+
+		if (what == RUST) {
+			first = open ? first : i;
+			last = i;
+			open = true;
+		} else if (what == C && open) {
+			keep_range(s, first, last);
+			open = false;
 		}
 	}
-	return widest << PAGE_SHIFT < GAP ? s->end : s->from + ((at - widest / 2) << PAGE_SHIFT);
-}
-
-static void note_ranges(const char *name, uintptr_t at, size_t size, void *of)
-{
-	struct search *s = of;
-	int i = at >= s->middle;
-
-	if (is_rust(name))
-		widen(&s->range[i].from, &s->range[i].end, at, size);
-}
-
-static void note_foreign(const char *name, uintptr_t at, size_t size, void *of)
-{
-	struct search *s = of;
-
-	for (int i = 0; i < MW_JIT_RANGES && !is_rust(name); i++)
-		if (at - s->range[i].from < s->range[i].end - s->range[i].from)
-			s->range[i].foreign += size;
 }
 
 /* False: no table, another file's, no Rust in it, or no memory. */
-static bool find_ranges(struct search *s, struct mw_symtabs *files, const struct link_map *map)
+static bool read_file(struct search *s, const struct link_map *map)
 {
-	if (!mw_symtab_each(files, map, note_hull, s) || !s->is_ruby || !s->end)
-		return false;
-	s->n = ((s->end - s->from) >> PAGE_SHIFT) + 1;
-	s->pages = mw_arena_lend(s->n);
-	if (!s->pages)
-		return false;
-	(void)mw_symtab_each(files, map, note_pages, s);
-	s->middle = middle_of_gap(s);
-	mw_arena_return(s->pages, s->n);
-	for (int i = 0; i < MW_JIT_RANGES; i++)
-		s->range[i].from = UINTPTR_MAX;
-	(void)mw_symtab_each(files, map, note_ranges, s);
-	(void)mw_symtab_each(files, map, note_foreign, s);
-	for (int i = 0; i < MW_JIT_RANGES; i++)
-		if (s->range[i].end && s->range[i].foreign > (s->range[i].end - s->range[i].from) / FOREIGN)
-			return false;
-	return true;
+	struct mw_symtabs files = { 0 };
+	bool found = mw_symtab_each(&files, map, note_hull, s) && s->is_ruby && s->end;
+
+	s->n = found ? (s->end - s->from) / UNIT + 1 : 0;
+	s->units = found ? mw_arena_lend(s->n) : NULL;
+	if (s->units) {
+		(void)mw_symtab_each(&files, map, note_units, s);
+		find_ranges(s);
+		mw_arena_return(s->units, s->n);
+	}
+	mw_symtab_end(&files);
+	return s->units != NULL;
 }
 
-/* The largest part of the object without Rust's functions. */
-static struct mw_code_range rest_of(const struct search *s, const struct mw_object *o)
+/* What surrounds Ruby's malloc in the object, up to the ranges next to it. */
+static struct mw_code_range around_malloc(const struct search *s, const struct mw_object *o)
 {
-	struct mw_code_range most = { 0, 0 };
-	uintptr_t at = o->start;
+	uintptr_t at = (uintptr_t)mw_rb.rb_gc_count, from = o->start, end = o->end;
 
-	for (int i = 0; i <= MW_JIT_RANGES; i++) {
-		bool last = i == MW_JIT_RANGES || !s->range[i].end;
-		uintptr_t end = last ? o->end : s->range[i].from;
+	for (int i = 0; i < MW_JIT_RANGES; i++) {
+		const struct mw_code_range *r = &s->rust[i];
 
-		if (end - at > most.bytes)
-			most = (struct mw_code_range){ at, end - at };
-		if (last)
-			break;
-		at = s->range[i].end;
+		if (r->bytes && r->from <= at && r->from + r->bytes > from)
+			from = r->from + r->bytes;
+		else if (r->bytes && r->from > at && r->from < end)
+			end = r->from;
 	}
-	return most;
+	return (struct mw_code_range){ from, end - from };
 }
 
 static void set_range(struct mw_code_range *r, uintptr_t from, uintptr_t bytes)
@@ -154,22 +152,19 @@ static void set_range(struct mw_code_range *r, uintptr_t from, uintptr_t bytes)
 void mw_jit_code_find(void)
 {
 	struct search s = { .from = UINTPTR_MAX };
-	struct mw_symtabs files = { 0 };
-	struct mw_code_range rest;
+	struct mw_code_range c;
 	struct mw_object o;
 	static uint32_t begun;
 
 	if (__atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED) ||
-	    !mw_object_of((uintptr_t)mw_rb.rb_gc_count, &o))
+	    !mw_object_of((uintptr_t)mw_rb.rb_gc_count, &o) || !read_file(&s, o.map))
 		return;
-	if (find_ranges(&s, &files, o.map)) {
-		for (int i = 0; i < MW_JIT_RANGES && s.range[i].end; i++)
-			set_range(&mw_jit_code.rust[i], s.range[i].from, s.range[i].end - s.range[i].from);
-		rest = rest_of(&s, &o);
-		set_range(&mw_jit_code.c, rest.from, rest.bytes);
-		mw_ruby_above->changed();
-	}
-	mw_symtab_end(&files);
+	for (int i = 0; i < MW_JIT_RANGES; i++)
+		set_range(&mw_jit_code.rust[i], s.rust[i].from, s.rust[i].bytes);
+	set_range(&mw_jit_code.all, s.from, s.end - s.from);
+	c = around_malloc(&s, &o);
+	set_range(&mw_jit_code.c, c.from, c.bytes);
+	mw_ruby_above->changed();
 }
 
 const char *mw_jit_blocks_name(void)
