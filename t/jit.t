@@ -105,6 +105,28 @@ class JitTest < Minitest::Test
     end
   end
 
+  LOST = <<~'RUBY'
+    require "fiddle"
+    def passed(x, n) = n.zero? ? x : passed(x, n - 1)
+    def lose(i) = passed([i, passed(Fiddle.malloc(528), 3)], 3).size
+    def work(k) = [k, k.to_s, [k] * 3].map { |x| x.hash ^ k }.sum
+    60.times { |k| 50.times { |i| lose(i) }; eval("def m#{k}(x) = x.map { |y| work(y) + #{k} }.max; 40.times { m#{k}([1, 2, 3]) }") }
+    puts JSON.generate(Mwrap.holders("#{__FILE__}:3").to_h { |row| [row[:holder], row[:blocks]] })
+  RUBY
+
+  # A compiler's vectors have room that isn't written, with old addresses in it: they hold no blocks of others.
+  def test_a_compiler_holds_nothing_of_others
+    in_tmp do |dir|
+      File.write("#{dir}/lost.rb", LOST)
+      JITS.slice(*HAS.select { |_, has| has }.keys).each do |jit, flag|
+        r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rjson", "-rmwrap", flag, "#{dir}/lost.rb", env: WITHOUT_JIT)
+        assert_success r
+        rows = JSON.parse(r.stdout)
+        assert_operator rows["(nothing)"], :>=, 2950, "#{jit}: #{rows}"
+      end
+    end
+  end
+
   WORK = <<~'RUBY'
     def one(x) = x.to_s * 40
     def many(n) = n.times.map { |i| one(i) }

@@ -32,6 +32,7 @@
  */
 #define MW_ID_END 131072u
 #define MW_ID_NOWHERE 0u /* no location has it */
+#define MW_ID_JIT 5u /* of MW_LOCATION_JIT */
 
 struct mw_options; /* shared/options/options.h */
 struct mw_family;  /* server/family/family.h */

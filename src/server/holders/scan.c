@@ -26,6 +26,7 @@ struct scan {
 	enum mw_via via;
 	enum mw_shape shape;
 	uint32_t from;
+	bool from_jit; /* from a block of a compiler's */
 	struct mw_residency residency;
 };
 
@@ -36,13 +37,16 @@ static void found(struct scan *s, uint32_t i, enum mw_shape shape)
 		s->queue[s->n++] = i;
 }
 
-/* A block that was data to the one who led to it may be anything to another one, who leads to it, too. */
+/*
+ * A block that was data to the one who led to it may be anything to another one, who leads to it, too. A JIT's own
+ * blocks are vectors with room that isn't written yet: whatever address is there is an old one.
+ */
 static void look_at_word(struct scan *s, uintptr_t word)
 {
 	struct mw_walk *w = s->w;
 	int64_t i = mw_ranges_find(&w->blocks_at, word);
 
-	if (i < 0)
+	if (i < 0 || (s->from_jit && w->blocks[i].id != MW_ID_JIT))
 		return;
 	if (!w->via[i]) {
 		w->via[i] = (uint8_t)s->via;
@@ -177,8 +181,10 @@ static void follow_blocks(struct scan *s)
 
 		s->from = i;
 		s->by = (enum mw_held_by)s->w->by[i];
+		s->from_jit = s->w->blocks[i].id == MW_ID_JIT;
 		look_in_block(s, &s->w->blocks[i], (enum mw_shape)s->w->shape[i]);
 	}
+	s->from_jit = false;
 }
 
 /* known: is it the turn of slots whose shape is known? */

@@ -37,7 +37,7 @@ enum {
 	MW_CS_GONE = 2,  /* "(gone)": retired locations */
 	MW_CS_UNKNOWN = 3, /* shows what pending locations counted */
 	MW_CS_STARTING = 4, /* Ruby's own allocations before its VM is up */
-	MW_CS_JIT = 5, /* Ruby's compilers: jit_code.h */
+	MW_CS_JIT = MW_ID_JIT, /* Ruby's compilers: jit_code.h */
 	MW_CS_FIRST = 6,
 	MW_CS_MAX = MW_ID_END,
 	MW_CS_CHUNK = 1024,
