@@ -3,7 +3,6 @@
 
 #include "jit.h"
 #include "lines.h"
-#include "method_name.h"
 #include "state.h"
 #include "tracker/table/callers.h"
 

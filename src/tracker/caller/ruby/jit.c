@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "imemo.h"
 #include "look.h"
-#include "method_name.h"
 #include "safe_read.h"
 #include "state.h"
 

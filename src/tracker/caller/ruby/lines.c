@@ -3,8 +3,8 @@
 #include "lines.h"
 
 #include "chain.h"
+#include "imemo.h"
 #include "jit.h"
-#include "method_name.h"
 #include "safe_read.h"
 #include "state.h"
 #include "tracker/base/noticed.h"

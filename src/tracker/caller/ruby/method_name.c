@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "imemo.h"
 #include "look.h"
 #include "safe_read.h"
 
@@ -12,11 +13,6 @@ enum {
 	T_MASK = 0x1f,
 	T_CLASS = 0x02,
 	T_MODULE = 0x03,
-	T_IMEMO = 0x1a,
-	IMEMO_SHIFT = 12,
-	IMEMO_MASK = 15,
-	IMEMO_METHOD = 6,
-	IMEMO_ISEQ = 7,
 	USER0 = 1 << 12,
 	USER1 = 1 << 13,
 	CLASS_OF = 8,     /* bytes */
@@ -30,24 +26,6 @@ static bool is_class(mw_value v)
 	if (!mw_pointer_like(v) || !mw_peek(v, &flags))
 		return false;
 	return (flags & T_MASK) == T_CLASS || (flags & T_MASK) == T_MODULE;
-}
-
-static bool is_imemo(uintptr_t v, uintptr_t type)
-{
-	uintptr_t flags;
-
-	return mw_pointer_like(v) && mw_peek(v, &flags) && (flags & T_MASK) == T_IMEMO &&
-	       (flags >> IMEMO_SHIFT & IMEMO_MASK) == type;
-}
-
-bool mw_ruby_is_method(uintptr_t v)
-{
-	return is_imemo(v, IMEMO_METHOD);
-}
-
-bool mw_ruby_is_iseq(uintptr_t v)
-{
-	return is_imemo(v, IMEMO_ISEQ);
 }
 
 /* The class that owns a frame's method; 0: the frame is none of a method. */

@@ -6,11 +6,6 @@
 
 enum { MW_METHOD_NAME_MAX = 256 };
 
-/* Is it a method's entry, as a frame of rb_profile_frames may be? With the GVL, outside of GC. Any word. */
-bool mw_ruby_is_method(uintptr_t);
-/* The same for instructions (an iseq). */
-bool mw_ruby_is_iseq(uintptr_t);
-
 /*
  * Writes the name to `to`, which has MW_METHOD_NAME_MAX bytes, and returns its length. frame: of
  * rb_profile_frames; label: what Ruby calls it, "block in parse". 0: the class has no name, or isn't

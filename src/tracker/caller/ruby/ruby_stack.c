@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "imemo.h"
 #include "jit.h"
 #include "look.h"
 #include "method_name.h"
