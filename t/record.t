@@ -151,11 +151,8 @@ class RecordTest < Minitest::Test
     assert_equal "ready", app.hear
     before = Dir.children("/proc/#{app.pid}/task")
     assert_equal 200, post("/trace/start?path=#{path("#{full}.mwtrace")}&full=#{full}", at: path(full)).status
-    # the server has a thread of its own for the answer, which ends; Ruby may start one, too
-    recorder, = eventually("one thread more") do
-      new = (Dir.children("/proc/#{app.pid}/task") - before).select { |id| (File.read("/proc/#{app.pid}/task/#{id}/comm") rescue "") == "mwrap\n" }
-      new.map(&:to_i) if new.one?
-    end
+    # the server has a thread of its own for the answer, which ends
+    recorder = eventually("one thread more") { thread_besides(before, app.pid) }
     assert_equal 0, Ptrace.seize(recorder)
     assert Ptrace.stop(recorder)
     begin

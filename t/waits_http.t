@@ -86,7 +86,7 @@ class WaitsHttpTest < Minitest::Test
     assert_equal "ready", app.hear
     before = Dir.children("/proc/#{app.pid}/task")
     assert_equal 200, post("/trace/start?path=#{path("a.mwtrace")}").status
-    recorder, = eventually("one thread more") { (Dir.children("/proc/#{app.pid}/task") - before).map(&:to_i).then { |new| new if new.one? } }
+    recorder = eventually("one thread more") { thread_besides(before, app.pid) }
     assert_equal 0, Ptrace.seize(recorder)
     assert Ptrace.stop(recorder)
     done = Queue.new

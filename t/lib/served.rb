@@ -53,6 +53,12 @@ module Served
     served(MwrapTest::RUBY, "--disable=gems", "-I#{MwrapTest::LIB}", *flags, path(name), *args, **rest)
   end
 
+  # The one thread of the tracker's that the process has besides `before`, by id. Ruby may have started some of its own.
+  def thread_besides(before, pid)
+    new = (Dir.children("/proc/#{pid}/task") - before).select { |id| (File.read("/proc/#{pid}/task/#{id}/comm") rescue "") == "mwrap\n" }
+    new[0].to_i if new.one?
+  end
+
   # "http://127.0.0.1:1234", when its server listens there
   def origin_of(app) = eventually("where it listens") { app.stderr[%r{listening on (http://\S+:\d+)/}, 1] }
   def port_of(app) = origin_of(app)[/\d+\z/].to_i
