@@ -380,7 +380,7 @@ class AttachByInjectionTest < Minitest::Test
   def at_line(pid, line) = tsv(at: "/tmp/mwrap-#{Process.euid}/#{pid}.sock").find { |r| r.location.match?(/app\d+\.rb:#{line}\z/) }
 
   def test_a_process_that_nobody_prepared
-    a = plain(<<~'RUBY', env: MwrapTest::NO_JIT)
+    a = plain(<<~'RUBY', env: MwrapTest::WITHOUT_JIT)
       puts "ready"
       $stdin.each_line do |line|
         GC.disable

@@ -22,7 +22,7 @@ class CheckPeakTest < Minitest::Test
   def ruby(text, preload: nil, env: {}, **rest)
     path = File.join(@dir, "app.rb")
     File.write(path, text)
-    env = { **LeakGems.env(LeakGems.home(ROOT)), **NO_JIT, "LD_PRELOAD" => preload, **env }
+    env = { **LeakGems.env(LeakGems.home(ROOT)), **WITHOUT_JIT, "LD_PRELOAD" => preload, **env }
     run_command(RUBY, "-I#{LIB}", "app.rb", chdir: @dir, env: env, **rest)
   end
 

@@ -253,7 +253,7 @@ class StartedTest < Minitest::Test
 
   # With an exit dump; the process ends by a signal, as Puma does.
   def test_a_dump_at_the_end
-    run = ruby(<<~RUBY, path("dump"), env: MwrapTest::NO_JIT, ok: false)
+    run = ruby(<<~RUBY, path("dump"), env: MwrapTest::WITHOUT_JIT, ok: false)
       Mwrap.start("bt:1,dump_format:tsv,dump_path:\#{ARGV[0]}")
       def make = "x" * 5000
       KEPT = Array.new(100) { make }
@@ -269,7 +269,7 @@ class StartedTest < Minitest::Test
 
   # An instance from before the start answers, too.
   def test_in_rack
-    answers = values(<<~RUBY, env: MwrapTest::NO_JIT)
+    answers = values(<<~RUBY, env: MwrapTest::WITHOUT_JIT)
       require "mwrap_rack"
       APP = MwrapRack.new
       def get(path)

@@ -30,13 +30,12 @@ require_relative "columns"
 
 module MwrapTest
   ROOT = File.expand_path("../..", __dir__)
-  # For figures to the byte, where all tests run with YJIT: it allocates at the lines that it compiles.
+  # For figures to the byte, where all tests run with a JIT: Ruby allocates for it at the lines that it compiles.
   WITHOUT_JIT = { "RUBY_YJIT_ENABLE" => nil, "RUBY_ZJIT_ENABLE" => nil }.freeze
+  JIT = WITHOUT_JIT.keys.any? { |name| ENV[name] } # do all tests run with one?
   LIB = File.join(ROOT, "lib")
   # MWRAP_TEST_LIB: the folder of another tracker and its server, such as .build/assert
   TRACKER = File.join(ENV.fetch("MWRAP_TEST_LIB", LIB), "libmwrap.so")
-  # For figures of all that a line allocates: what a JIT needs for a line counts there, too.
-  NO_JIT = { "RUBY_YJIT_ENABLE" => nil }.freeze
   LAUNCHER = File.join(ROOT, "bin/mwrap")
   BUILT = File.join(ROOT, ".build/t")
   RUBY = RbConfig.ruby
