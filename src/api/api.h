@@ -174,8 +174,8 @@ struct mw_stats {
 	 */
 	const char *mode, *mode_why, *gc_count;
 	/*
-	 * Where the blocks of Ruby's compilers count, YJIT's and ZJIT's own: "none" (none has begun), "apart" (in
-	 * a location of theirs) or "lines" (at the line that was compiled).
+	 * Where the blocks of Ruby's compilers count, YJIT's and ZJIT's own: "apart" (in MW_LOCATION_JIT), "lines"
+	 * (each at the line for which it was made) or "none" (no compiler has begun).
 	 */
 	const char *ruby_jit;
 	uint64_t tracker_bytes;   /* memory held for the tracker's own tables: arena.h */

@@ -4,9 +4,9 @@
  *
  * The dynamic linker knows exported functions only. A file that isn't stripped has a table of all
  * (.symtab), which isn't mapped. Of a stripped one a separate file may have it (debug_file.h). It is read when such a
- * name is needed, by our own threads, by those that ask for stacks, or once by
- * Ruby's as a JIT begins; never in an allocation. Another file may have taken the
- * library's path by then: the kernel tells. A file that was overwritten in place must have the code that is mapped.
+ * name is needed, by our own threads or by those that ask for stacks, and once by Ruby's thread as a JIT begins
+ * (jit_code.h); never in an allocation. Another file may have taken the library's path by then: the kernel tells. A
+ * file that was overwritten in place must have the code that is mapped.
  */
 #pragma once
 

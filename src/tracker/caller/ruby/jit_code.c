@@ -127,7 +127,7 @@ static bool read_file(struct search *s, const struct link_map *map)
 	return s->units != NULL;
 }
 
-/* What surrounds Ruby's malloc in the object, up to the ranges next to it. */
+/* The part of the object that has Ruby's malloc and nothing of Rust's. */
 static struct mw_code_range around_malloc(const struct search *s, const struct mw_object *o)
 {
 	uintptr_t at = (uintptr_t)mw_rb.rb_gc_count, from = o->start, end = o->end;
