@@ -235,6 +235,22 @@ class HoldersTest < Minitest::Test
     assert_operator row(found[4], "Fiddle::Pointer")[:blocks], :>=, 38, found[4].inspect
   end
 
+  # A library may keep its table in a mapping of its own. That of 1 GB is sparse.
+  def test_a_mapping
+    found = owners(<<~'RUBY', [4, 5, 6])
+      require "fiddle"
+      allocate = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SIZE_T)
+      map = Fiddle::Function.new(Fiddle::Handle::DEFAULT["mmap"], [Fiddle::TYPE_SIZE_T] * 2 + [Fiddle::TYPE_INT] * 3 + [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SIZE_T)
+      $table, $sparse, lost = [1 << 16, 1 << 30, 1 << 16].map { |bytes| Fiddle::Pointer.new(map.call(0, bytes, 3, 0x22, -1, 0)) }
+      40.times { |i| $table[8 * i, 8] = [allocate.call(200)].pack("J"); $sparse[(1 << 30) - 8 * (i + 1), 8] = [allocate.call(200)].pack("J") }
+      40.times { |i| lost[8 * i, 8] = [allocate.call(200)].pack("J") }.then { lost = nil }
+    RUBY
+    assert_operator row(found[5], "Fiddle::Pointer")[:blocks], :>=, 78, found[5].inspect
+    assert_operator row(found[6], "(nothing)")[:blocks], :>=, 38, found[6].inspect
+    # a mapping is no block of its line's
+    assert_operator found[4].sum { |r| r[:bytes] }, :<, 1 << 16, found[4].inspect
+  end
+
   def test_summary
     rows, stats = value_of(<<~'RUBY', preload: TRACKER)
       $kept = Array.new(1000) { "a" * 10_000 }

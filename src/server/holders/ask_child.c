@@ -127,6 +127,7 @@ static void prepare(struct ready *r, const struct mw_api *api, const struct mw_h
 	r->walk.areas = &r->areas;
 	r->walk.wanted = q->ids ? r->wanted : NULL;
 	r->walk.old = q->old;
+	r->walk.young = q->young;
 	r->walk.asked = !q->suspect;
 	r->walk.sampled = r->sampled;
 	r->pid = -1;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* blocks.c - the live blocks, sorted by address. */
+/*
+ * blocks.c - the live blocks, sorted by address, and mappings that have no blocks in them.
+ *
+ * A library may keep its tables in memory that it mapped itself, as Ruby does from 3.2 to 3.4 with the names of
+ * objects' variables. An allocator's mapping has blocks in it, and that of Ruby's heap has objects: these lead to
+ * blocks themselves. A pool of stacks has guard pages, so it isn't readable in one piece.
+ */
 #include <string.h>
 
 #include "child.h"
@@ -47,8 +53,46 @@ static void copy_block(const struct mw_live *l, void *ctx)
 	uint64_t size = l->size < MW_BLOCK_SIZE ? l->size : MW_BLOCK_SIZE;
 
 	if (w->n_blocks < c->room && !(l->addr >> MW_RANGE_ADDRESS) && readable(w, l->addr, l->size))
-		w->blocks[w->n_blocks++] = (struct mw_block){ l->addr, size & MW_BLOCK_SIZE,
-							      l->generation < w->old, l->id % MW_ID_END };
+		w->blocks[w->n_blocks++] = (struct mw_block){
+			l->addr, size & MW_BLOCK_SIZE, l->generation < w->old, false, l->id % MW_ID_END
+		};
+}
+
+static void count_mapping(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
+{
+	(void)start;
+	(void)bytes;
+	(void)id;
+	((struct copy *)ctx)->room++;
+}
+
+static void copy_mapping(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
+{
+	struct copy *c = ctx;
+	struct mw_walk *w = c->w;
+
+	if (w->n_blocks < c->room && !(start >> MW_RANGE_ADDRESS) && bytes < MW_BLOCK_SIZE &&
+	    readable(w, start, bytes) && !mw_has_objects(w, start, start + bytes))
+		w->blocks[w->n_blocks++] = (struct mw_block){ start, bytes, false, true, id % MW_ID_END };
+}
+
+/* Takes mappings out that have blocks in them. Ranges must not overlap. */
+static void drop_allocators(struct mw_walk *w)
+{
+	uint32_t n = 0;
+	uintptr_t end = 0; /* of all before it */
+
+	for (uint32_t i = 0; i < w->n_blocks; i++) {
+		const struct mw_block *b = &w->blocks[i];
+		bool shared = b->addr < end ||
+			      (i + 1 < w->n_blocks && w->blocks[i + 1].addr < mw_block_end(b));
+
+		if (mw_block_end(b) > end)
+			end = mw_block_end(b);
+		if (!b->mapping || !shared)
+			w->blocks[n++] = *b;
+	}
+	w->n_blocks = n;
 }
 
 /* Sorts by one digit of the address, the lowest digit first. */
@@ -88,10 +132,15 @@ void mw_copy_blocks(struct mw_walk *w)
 	size_t bytes, room;
 
 	w->api->each_live(count_block, &c);
+	if (w->api->each_mapping)
+		w->api->each_mapping(count_mapping, &c);
 	bytes = ((size_t)c.room + w->n_sampled) * sizeof(*w->blocks) + 1;
 	w->blocks = mw_child_map(w, bytes);
 	w->api->each_live(copy_block, &c);
+	if (w->api->each_mapping)
+		w->api->each_mapping(copy_mapping, &c);
 	sort(w, bytes);
+	drop_allocators(w);
 	room = (size_t)w->n_blocks + w->n_sampled + 1;
 	w->from = mw_child_map(w, room * sizeof(*w->from));
 	w->via = mw_child_map(w, room);

@@ -45,11 +45,12 @@ enum {
 	MW_ROOT = -MW_ROOTS /* as uint32_t: the first of the numbers that are roots */
 };
 
+/* A mapping that the application made leads to blocks as a block does, but no row counts it. */
 struct mw_block {
 	uintptr_t addr;
-	uint64_t size : 43, old : 1, id : 20;
+	uint64_t size : 42, old : 1, mapping : 1, id : 20;
 };
-#define MW_BLOCK_SIZE ((UINT64_C(1) << 43) - 1)
+#define MW_BLOCK_SIZE ((UINT64_C(1) << 42) - 1)
 _Static_assert(MW_ID_END <= 1u << 20, "a block has room for any id");
 
 static inline uintptr_t mw_block_end(const struct mw_block *b)
@@ -78,7 +79,7 @@ struct mw_walk {
 	uintptr_t *queue;  /* n_reached objects, nearest to a root first */
 	const char *roots[MW_ROOTS];
 	struct mw_path_step *steps; /* by number; if a location is asked for */
-	/* blocks, by address */
+	/* blocks, and mappings among them, by address */
 	uint32_t n_blocks;
 	struct mw_block *blocks;
 	struct mw_ranges blocks_at;
@@ -87,12 +88,21 @@ struct mw_walk {
 	uint8_t *shape; /* enum mw_shape, of blocks that are held */
 	const uint8_t *wanted; /* by id: the suspect + 1; 0: not wanted. NULL: all are */
 	uint64_t old; /* blocks of earlier generations are old */
+	bool young; /* old ones aren't wanted */
 	bool asked; /* somebody waits for the answer; false: it is a proof */
 	/* sampled objects; once blocks were scanned they follow these, from n_found on */
 	const struct mw_holders_object *sampled;
 	uint32_t n_sampled, n_found;
 	uint32_t *of; /* of those that follow: numbers in sampled[] */
 };
+
+/* Is block number i asked for? */
+static inline bool mw_is_wanted(const struct mw_walk *w, uint32_t i)
+{
+	const struct mw_block *b = &w->blocks[i];
+
+	return !b->mapping && !(w->young && b->old) && (!w->wanted || w->wanted[b->id]);
+}
 
 /* child_memory.c: ends the child, with that answer. */
 _Noreturn void mw_child_end(struct mw_walk *, uint32_t state);
@@ -102,12 +112,14 @@ void *mw_child_map(struct mw_walk *, size_t bytes);
 /* heap.c: the object with that number, and the reverse; -1: none is there. */
 uintptr_t mw_object_at(const struct mw_walk *, uint32_t number);
 int64_t mw_object_number(const struct mw_walk *, uintptr_t word);
+/* Are there slots of objects in [start, end)? */
+bool mw_has_objects(const struct mw_walk *, uintptr_t start, uintptr_t end);
 /* The bytes of an object's slot. */
 size_t mw_object_size(const struct mw_walk *, uintptr_t object);
 /* heap.c: finds the objects that Ruby's roots reach, each with its parent. */
 void mw_reach_objects(struct mw_walk *);
 
-/* blocks.c: copies the live blocks, sorts them, and makes them findable. */
+/* blocks.c: copies the live blocks and the application's mappings, sorts them, and makes them findable. */
 void mw_copy_blocks(struct mw_walk *);
 
 /* scan.c: finds out how each block is held. */

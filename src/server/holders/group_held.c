@@ -221,7 +221,7 @@ static void find_lost(struct mw_walk *w)
 	for (uint32_t i = 0; i < w->n_blocks; i++) {
 		struct mw_lost *l = &by_id[w->blocks[i].id];
 
-		if (is_object(w, i) || mw_held_by(w, i) != MW_HELD_NOTHING)
+		if (is_object(w, i) || w->blocks[i].mapping || mw_held_by(w, i) != MW_HELD_NOTHING)
 			continue;
 		l->id = w->blocks[i].id;
 		l->blocks++;
@@ -243,7 +243,7 @@ void mw_group(struct mw_walk *w)
 		uint64_t key;
 		struct group *h;
 
-		if (w->wanted && !w->wanted[w->blocks[i].id])
+		if (!mw_is_wanted(w, i))
 			continue;
 		key = holder_key(w, i);
 		h = group_of(&holders, key, i);

@@ -55,6 +55,21 @@ int64_t mw_object_number(const struct mw_walk *w, uintptr_t word)
 	return (int64_t)p->first + (int64_t)((word - p->start) / p->slot);
 }
 
+bool mw_has_objects(const struct mw_walk *w, uintptr_t start, uintptr_t end)
+{
+	uint32_t low = 0, high = w->objects_at.n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (mw_heap_range(w->objects_at.of, middle).end <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < w->objects_at.n && mw_heap_range(w->objects_at.of, low).start < end;
+}
+
 static const struct mw_heap_slots *page_with(const struct mw_walk *w, uint32_t number)
 {
 	const struct mw_heap_pages *p = pages_of(w);

@@ -27,7 +27,8 @@ static void add_object(struct mw_walk *w, uint32_t sample, uint32_t number)
 	uint32_t i = w->n_blocks++;
 	uint64_t bytes = o->bytes < MW_BLOCK_SIZE ? o->bytes : MW_BLOCK_SIZE;
 
-	w->blocks[i] = (struct mw_block){ o->addr, bytes & MW_BLOCK_SIZE, false, o->id % MW_ID_END };
+	w->blocks[i] =
+		(struct mw_block){ o->addr, bytes & MW_BLOCK_SIZE, false, false, o->id % MW_ID_END };
 	w->via[i] = MW_VIA_OBJECT;
 	w->by[i] = w->parent[number] ? MW_HELD_RUBY : MW_HELD_GARBAGE;
 	w->from[i] = holder_of(w, number);

@@ -10,13 +10,13 @@
  *  - From the fork on the child allocates by mmap alone, takes no lock, and calls only those of
  *    Ruby's functions that do neither (ruby.h). Other threads may have held any lock at the fork.
  *  - Ruby's objects count as reachable as its own collector sees them. Blocks are found by any
- *    word that points into them: in slots of reachable objects, in blocks that are held, in
+ *    word that points into them: in slots of reachable objects, in blocks and mappings that are held, in
  *    libraries' variables, in threads' stacks. Memory that the tracker doesn't know isn't read.
  *  - Names of classes, variables and locations leave the child; contents of objects never do.
  *
  * A block that a word points to by chance counts as held. A block is told to be held by nothing if
  * its address is kept in another form only, in the bytes of a String, by the kernel (epoll), or in
- * memory from mmap.
+ * memory from mmap that the tracker doesn't know: of less than MW_MAPPING_LEAST bytes, say.
  */
 #pragma once
 
@@ -50,6 +50,7 @@ struct mw_holders_question {
 	/* by the index of an id: the suspect to which it belongs, below MW_SUSPECTS. NULL: all ids are one */
 	const uint8_t *suspect;
 	uint64_t old; /* a block of an earlier generation is old */
+	bool young; /* old blocks are in no row. With ids */
 	/* with the GVL: `most` sampled objects at most, for those that these locations made. NULL: not asked for */
 	size_t (*objects)(struct mw_holders_object *, size_t most);
 };

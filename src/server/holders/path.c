@@ -65,7 +65,7 @@ void mw_path_keys(struct mw_walk *w)
 {
 	w->steps = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->steps) + 1);
 	for (uint32_t i = 0; i < w->n_blocks; i++)
-		if (w->wanted[w->blocks[i].id])
+		if (mw_is_wanted(w, i))
 			want(w, i);
 	for (uint32_t i = 0; i < w->n_reached; i++) {
 		uint32_t number = (uint32_t)mw_object_number(w, w->queue[i]);

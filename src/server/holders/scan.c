@@ -167,7 +167,7 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 		look_at_as(s, t.entries, MW_SHAPE_TABLE);
 	} else if (mw_shape_array(s->w, b, &elements)) {
 		look_at_as(s, elements, MW_SHAPE_DATA);
-	} else {
+	} else if (!mw_shape_young_heap(b)) {
 		look_in_memory(s, b->addr, end);
 	}
 }

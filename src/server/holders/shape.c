@@ -101,6 +101,34 @@ bool mw_shape_table(const struct mw_walk *w, const struct mw_block *b, struct mw
 						 b->size == sizeof(struct set) && is_set(w, b->addr, to);
 }
 
+/*
+ * Each piece has the address of another one, or 0, and the pieces in use begin with a header of their own. The heap lies
+ * at a multiple of a piece's size in memory that is a little larger.
+ */
+bool mw_shape_young_heap(const struct mw_block *b)
+{
+	enum { PIECE = 32 << 10, HEAP = 32 << 20, MAGIC = 0xfeab };
+	struct piece {
+		uint16_t used, others[3];
+		uintptr_t next;
+		uint16_t magic;
+	};
+	uintptr_t start = (b->addr + PIECE - 1) & -(uintptr_t)PIECE, in_use = 0;
+
+	if (b->size < HEAP || b->size > HEAP + 2 * PIECE || start + HEAP > mw_block_end(b))
+		return false;
+	for (uintptr_t at = start; at < start + HEAP; at += PIECE) {
+		const struct piece *p = (const struct piece *)at;
+
+		if (p->next && (p->next - start >= HEAP || (p->next - start) % PIECE))
+			return false;
+		if (p->used && p->magic != MAGIC)
+			return false;
+		in_use += p->magic == MAGIC;
+	}
+	return in_use;
+}
+
 /* --- slots ----------------------------------------------------------------------- */
 
 static struct mw_slot leads_to(enum mw_shape shape, uintptr_t to)

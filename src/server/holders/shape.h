@@ -42,6 +42,12 @@ bool mw_shape_table(const struct mw_walk *, const struct mw_block *, struct mw_t
 bool mw_shape_array(const struct mw_walk *, const struct mw_block *, uintptr_t *to);
 
 /*
+ * Is it the heap that Ruby has up to 3.2 for the elements of young arrays, hashes and structs? They are objects, and it
+ * is full of old ones.
+ */
+bool mw_shape_young_heap(const struct mw_block *);
+
+/*
  * Of a MW_SHAPE_REGEXP: the addresses of its code, repeat ranges, exact text and two maps. All are data,
  * which Ruby leaves partly unwritten. Others that may be addresses are that of its names, and the last words.
  */
