@@ -251,6 +251,29 @@ class HoldersTest < Minitest::Test
     assert_operator found[4].sum { |r| r[:bytes] }, :<, 1 << 16, found[4].inspect
   end
 
+  def test_since_a_generation
+    found = value_of(<<~'RUBY', preload: TRACKER)
+      def text = "a" * 1000
+      $old = Array.new(50) { text }
+      GC.start
+      since = Mwrap.stats[:generation]
+      $young = { kept: Array.new(30) { text } }
+      at = "#{__FILE__}:#{__LINE__ - 5}"
+      [nil, 0, since, 1 << 40].map { |g| g ? Mwrap.holders(at, since: g) : Mwrap.holders(at) }.map { |rows| rows.sum { |r| r[:blocks] } } <<
+        Mwrap.holders(at, since: since)[0][:path]
+    RUBY
+    all, same, young, none = found
+    assert_equal [all, 0], [same, none]
+    assert_includes 80..90, all # with Ruby's own of the line
+    assert_includes 30..35, young
+    assert_equal "Array", found[4][-2], found[4].inspect
+    assert_includes found[4].join, "Hash"
+    { "'a', since: -1" => "ArgumentError", "'a', since: nil" => "TypeError", "'a', since: 2**70" => "RangeError",
+      "since: 1" => "ArgumentError", "'a', since: 1, of: :both" => "ArgumentError" }.each do |given, error|
+      assert_equal error, value_of(raised("Mwrap.holders(#{given})"))[0], given
+    end
+  end
+
   def test_summary
     rows, stats = value_of(<<~'RUBY', preload: TRACKER)
       $kept = Array.new(1000) { "a" * 10_000 }

@@ -115,6 +115,12 @@ class MwrapctlCheckTest < Minitest::Test
     assert_match(/step.rb:3: .*held by String: vm → Object::KEPT → Array → String/, run.stdout)
   end
 
+  # The line has more blocks from before, and another owner has them.
+  def test_the_owner_of_what_the_calls_left
+    run = check("def text = 'x' * 700\nOLD = Array.new(2000) { text }\nNEW = {}\ndef step = NEW[NEW.size] = text\n")
+    assert_ends 1, run, stdout: /\Aleak: step.rb:1: loses 1 block \(701 bytes\) of each call; held by String: vm → Object::NEW → Hash → String/
+  end
+
   # A finalizer that takes a Mutex fails in a collection that an allocation begins, as an app's do.
   def test_collections_as_an_app_has_them
     assert_ends 1, check(<<~'RUBY', "--native"), stdout: /\Aleak: step.rb:4: loses (about )?\S+ blocks? \(2000 bytes\) of each call; \d+ held by nothing/

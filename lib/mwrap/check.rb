@@ -178,7 +178,7 @@ module Mwrap
     def leaks(rounds, all)
       proven = all.last.select { |location, _| proven?(all, location) }
       found = proven.except(Rounds::OBJECTS, Rounds::MOVED).map do |location, growth|
-        Leak.new(location, growth, rounds.bytes_per_block(location), holders: Holders.of(location))
+        Leak.new(location, growth, rounds.bytes_per_block(location), holders: Holders.of(location, rounds.began))
       end
       raise Unknown, "native: what holds the blocks of #{found[0].short} isn't known" if @native && found.any? { |leak| leak.held_by_nothing.nil? }
       found.select!(&:native?) if @native

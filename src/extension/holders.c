@@ -11,12 +11,13 @@
 #include <ruby/thread.h>
 
 static VALUE busy_error, unavailable_error, failed_error;
-static ID id_holder, id_by, id_blocks, id_bytes, id_objects, id_object_bytes, id_both, id_of, id_paths,
-	id_path;
+static ID id_holder, id_by, id_blocks, id_bytes, id_objects, id_object_bytes, id_both, id_of, id_since,
+	id_paths, id_path;
 
 struct question {
 	VALUE location; /* a frozen String, or nil */
 	bool blocks, objects; /* rows of which are wanted */
+	uint64_t since; /* a generation; 0: blocks of all */
 	struct mw_result_owner *hold;
 	struct mw_holders_child child;
 	struct mw_holders answer;
@@ -120,6 +121,8 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
 	hold->search = calloc(1, sizeof(*hold->search));
 	ask.ids = all ? NULL : (const uint32_t *)(void *)hold->text.p;
 	ask.n = hold->text.n / sizeof(*ask.ids);
+	ask.old = q->since;
+	ask.young = q->since > 0;
 	ask.objects = q->objects ? mw_offers->objects_for_holders : NULL;
 	if (hold->search)
 		q->is = mw_offers->holders_begin(&hold->search->child, hold->of, &ask, q->err);
@@ -150,8 +153,19 @@ static void take_of(struct question *q, VALUE of)
 			 "of: %+" PRIsVALUE " isn't known: give :blocks, :objects or :both", of);
 }
 
+static void take_since(struct question *q, VALUE since)
+{
+	long long generation = NUM2LL(since);
+
+	if (generation < 0)
+		rb_raise(rb_eArgError, "since: %lld isn't a generation", generation);
+	if (NIL_P(q->location) || q->objects)
+		rb_raise(rb_eArgError, "since: goes with the blocks of a location alone");
+	q->since = (uint64_t)generation;
+}
+
 /*
- * call-seq: Mwrap.holders(location = nil, of: :blocks) -> [{ holder:, by:, blocks:, bytes:, path:, paths: }, ...]
+ * call-seq: Mwrap.holders(location = nil, of: :blocks, since: 0) -> [{ holder:, by:, blocks:, bytes:, path:, paths: }, ...]
  *
  * Returns what holds the blocks that are live at +location+, a String as Mwrap[] takes it, the most
  * blocks first. Without it: what holds all live blocks, the most bytes first.
@@ -183,6 +197,9 @@ static void take_of(struct question *q, VALUE of)
  *   # => { holder: "String", by: :ruby, blocks: 3000, bytes: 3_072_000,
  *   #      path: ["vm", "Object::Registry", "Registry::SESSIONS", "Hash", "Session.@body", "String"], paths: 1 }
  *
+ * With +since+, a generation, only blocks count that were allocated in it or later: <tt>Mwrap.stats[:generation]</tt> is
+ * the current one. It goes with the blocks of a +location+ alone.
+ *
  * A forked child computes it, so Ruby's threads stand still for the fork only: some 10 ms for a
  * million objects. The caller waits for half a second for a million objects, during which other threads
  * run. No fork handler runs, and no Process.wait sees the child. One leaked block of a thousand
@@ -191,7 +208,7 @@ static void take_of(struct question *q, VALUE of)
  *
  * The Array is empty if nothing was allocated at +location+, and without the tracker.
  *
- * Raises TypeError if +location+ isn't a String; ArgumentError for another +of+; Mwrap::Objects::Busy while another call is under way;
+ * Raises TypeError if +location+ isn't a String; ArgumentError for another +of+ or +since+; Mwrap::Objects::Busy while another call is under way;
  * Mwrap::Objects::Unavailable if this Ruby lacks a function for it; Mwrap::Objects::Failed
  * if the child can't be made, is killed, or has no answer within a minute; RuntimeError if the
  * server's library, which has the search, can't be loaded; and NoMemoryError.
@@ -199,11 +216,16 @@ static void take_of(struct question *q, VALUE of)
 static VALUE mwrap_holders(int argc, VALUE *argv, VALUE mod)
 {
 	struct question q = { .location = Qnil, .blocks = true };
-	VALUE options, of, rows;
+	ID keys[] = { id_of, id_since };
+	VALUE options, given[] = { Qundef, Qundef }, rows;
 
 	rb_scan_args(argc, argv, "01:", &q.location, &options);
-	if (!NIL_P(options) && rb_get_kwargs(options, &id_of, 0, 1, &of) && of != Qundef)
-		take_of(&q, of);
+	if (!NIL_P(options))
+		rb_get_kwargs(options, keys, 0, 2, given);
+	if (given[0] != Qundef)
+		take_of(&q, given[0]);
+	if (given[1] != Qundef)
+		take_since(&q, given[1]);
 	if (!NIL_P(q.location)) {
 		StringValue(q.location);
 		q.location = rb_str_new_frozen(q.location); /* other threads run meanwhile */
@@ -237,6 +259,7 @@ void mw_init_holders(void)
 	id_object_bytes = rb_intern("object_bytes");
 	id_both = rb_intern("both");
 	id_of = rb_intern("of");
+	id_since = rb_intern("since");
 	id_paths = rb_intern("paths");
 	id_path = rb_intern("path");
 	rb_define_singleton_method(mod, "holders", mwrap_holders, -1);

@@ -3,8 +3,8 @@
 
 module Mwrap
   class Check
-    # The holders of a location's live blocks, as the check needs them. The one place that asks
-    # Mwrap.holders.
+    # The holders of the blocks that a location has allocated since a generation and that live, as the check needs
+    # them. The one place that asks Mwrap.holders.
     #
     # nothing:: blocks that nothing holds: native code forgot them.
     # by::      the holder of most of the others; nil: nothing holds all blocks.
@@ -12,8 +12,8 @@ module Mwrap
     Holders = Struct.new(:nothing, :by, :path) do # :nodoc: all
       class << self
         # nil: it isn't known
-        def of(location)
-          nothing, rest = Mwrap.holders(location).partition { |row| row[:by] == :nothing }
+        def of(location, since)
+          nothing, rest = Mwrap.holders(location, since: since).partition { |row| row[:by] == :nothing }
           most = rest.first
           new(nothing.sum { |row| row[:blocks] }, most && most[:holder], most ? most[:path] : [])
         rescue Mwrap::Objects::Busy, Mwrap::Objects::Unavailable, RuntimeError

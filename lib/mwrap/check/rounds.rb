@@ -32,6 +32,7 @@ module Mwrap
       end
 
       attr_reader :seconds # of the longest round
+      attr_reader :began # the generation in which the first series did
 
       def initialize(step)
         @step = step
@@ -72,6 +73,7 @@ module Mwrap
       def series(lengths, &reading)
         reading ||= -> { read }
         @since = Mwrap.quiet { Mwrap.stats[:generation] }
+        @began ||= @since
         readings = [reading.call]
         lengths.each do |calls|
           run(calls)
