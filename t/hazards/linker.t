@@ -117,9 +117,10 @@ class LinkerHazards < Minitest::Test
 
   # --- preloads in front -------------------------------------------------------------------------
 
-  # Symbols that the tracker and liburcu take from the C library, but for those that the tracker interposes itself,
-  # variables, and those in the linker's own object.
-  NEVER = /\A(?:malloc|free|calloc|realloc|mmap|munmap|dlsym|_r_debug|stderr|environ)\z/
+  # Symbols that the tracker and liburcu take from the C library, but for an allocator's and others that the tracker
+  # interposes itself, variables, and those in the linker's own object.
+  ALLOCATORS = File.read("#{MwrapTest::ROOT}/src/api/hooks.def").scan(/^MW_HOOK_REAL\((\w+)/).flatten.freeze
+  NEVER = /\A(?:#{ALLOCATORS.join("|")}|mmap|munmap|dlsym|_r_debug|stderr|environ)\z/
 
   def functions
     urcu = `ldd #{MwrapTest::TRACKER}`[/liburcu-cds\S* => (\S+)/, 1] or flunk "no liburcu-cds"
@@ -246,6 +247,20 @@ class LinkerHazards < Minitest::Test
     assert_adds_up twice(program("dlmopen"), built("plugins/deep.so"))
   end
 
+  # A library's new and delete lead to the program's malloc then, not to ours.
+  def test_new_in_a_program_with_its_own_malloc
+    in_tmp do |dir|
+      OWN.each do |flags|
+        [ALLOCATOR, nil].each do |allocator|
+          path = build(dir, "loads_news", flags, *allocator)
+          native, tracked = [{}, { "LD_PRELOAD" => MwrapTest::TRACKER }].map { |env| ran([path, built("plugins/news.so")], env) }
+          assert_equal ["exit 0", "fine\n", ""], native, flags
+          assert_equal native, tracked, "#{flags} #{allocator}"
+        end
+      end
+    end
+  end
+
   KINDS = ["", "-no-pie", "-no-pie -mcmodel=large", "-mcmodel=large", "-fno-plt", "-static", "-static-pie"].freeze
   LINKS = ["", "-Wl,-z,lazy", "-Wl,-z,now", "-Wl,--hash-style=sysv", "-Wl,-z,pack-relative-relocs", "-fuse-ld=gold", "-Wl,-Bsymbolic",
            "-Wl,--gc-sections"].freeze
@@ -272,7 +287,10 @@ class LinkerHazards < Minitest::Test
   # A program, its arguments, and what the launcher says of it
   def some_program(dir)
     link = LINKS.sample(random: @random)
-    return [build(dir, "exits", OWN.sample(random: @random), link, ALLOCATOR), "return", :own] if @random.rand(4).zero?
+    if @random.rand(4).zero?
+      source, argument = [%w[exits return], ["every_call", nil]].sample(random: @random)
+      return [build(dir, source, "-DROUNDS=200", OWN.sample(random: @random), link, ALLOCATOR), argument, :own]
+    end
     kind = KINDS.sample(random: @random)
     kind.start_with?("-static") ? [build(dir, "exits", kind), "return", :static] : [build(dir, "counts", kind, link), nil, nil]
   end

@@ -11,7 +11,13 @@
 #include <string.h>
 
 #define THREADS 3
+#ifndef ROUNDS
 #define ROUNDS 5000
+#endif
+
+/* The C library's from glibc 2.43 on, or the tracker's */
+extern void free_sized(void *, size_t) __attribute__((weak));
+extern void free_aligned_sized(void *, size_t, size_t) __attribute__((weak));
 
 static int wrong;
 
@@ -33,6 +39,16 @@ static void check(const unsigned char *p, size_t n, int round)
 		}
 }
 
+static void end(void *p, size_t n, int how)
+{
+	if (how == 1 && free_sized)
+		free_sized(p, n);
+	else if (how == 2 && free_aligned_sized)
+		free_aligned_sized(p, 8, n);
+	else
+		free(p);
+}
+
 static void *work(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -50,14 +66,14 @@ static void *work(void *arg)
 		for (int k = 0; k < 6; k++) {
 			size_t kept = size[k] < more ? size[k] : more;
 
-			block[k] = realloc(block[k], more);
+			block[k] = k & 1 ? reallocarray(block[k], more, 1) : realloc(block[k], more);
 			check(block[k], kept, i);
 			fill(block[k], more, more < 16 ? 8 : 16, i + k);
 		}
 		for (int k = 0; k < 6; k++)
 			check(block[k], more, i + k);
 		for (int k = 0; k < 6; k++)
-			free(block[k]);
+			end(block[k], more, k);
 	}
 	return arg;
 }

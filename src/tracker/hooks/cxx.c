@@ -88,7 +88,7 @@ static enum owner find_owner(uintptr_t caller)
 
 	mw_start();
 	mw_quiet_enter();
-	own = program_has_own();
+	own = program_has_own() || mw_first.all; /* libstdc++'s call malloc, which isn't ours */
 	f = mw_cxx_next("_Znwm", caller);
 	mw_quiet_leave();
 	if (own && f)

@@ -170,6 +170,8 @@ MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
 		errno = ENOMEM;
 		return NULL;
 	}
+	if (mw_unlikely(mw_first.realloc != NULL))
+		return mw_first.realloc(p, n);
 	q = any_realloc(p, n, MW_CALLER);
 	if (!q && n)
 		errno = ENOMEM; /* mimalloc sets it here, but not in realloc */

@@ -74,11 +74,14 @@ void mw_free_sized(void *p, size_t n)
 
 MW_EXPORT void free_sized(void *p, size_t n)
 {
-	mw_free_sized(p, n);
+	if (mw_unlikely(mw_first.free != NULL))
+		mw_first.free(p);
+	else
+		mw_free_sized(p, n);
 }
 
 MW_EXPORT void free_aligned_sized(void *p, size_t align, size_t n)
 {
 	(void)align;
-	mw_free_sized(p, n);
+	free_sized(p, n);
 }

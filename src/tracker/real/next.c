@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include "shared/sys/libc.h"
+#include "entries.h"
 #include "real.h"
 
 bool mw_real_same_object(const void *a, const void *b)
@@ -31,6 +32,14 @@ bool mw_real_of_program(const void *p)
 	struct mw_object o;
 
 	return mw_object_of((uintptr_t)p, &o) && o.map == mw_linker()->r_map;
+}
+
+bool mw_real_program_defines(const char *name)
+{
+	const struct link_map *m = mw_linker()->r_map;
+	struct mw_entries e = { .base = m->l_addr };
+
+	return mw_entries_read(&e, m->l_ld) && mw_entries_function(&e, name);
 }
 
 /* Is it a function, no entry of the program's for one, and not ours? */

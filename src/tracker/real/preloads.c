@@ -107,10 +107,26 @@ static bool keeps_free(void)
 	return !mw_reached;
 }
 
+/*
+ * The function that a call of this name reaches, unless it is ours. In a process that ran before, `real` is as good, and
+ * so is an entry of the program's for it.
+ */
+static void *first_other(const char *name, const void *real)
+{
+	void *f = dlsym(RTLD_DEFAULT, name);
+
+	if (!f || f == real || mw_real_same_object(f, &mw_reached) ||
+	    (mw_real_joined && mw_real_of_program(f) && !mw_real_program_defines(name)))
+		return NULL;
+	return f;
+}
+
 static bool is_programs(const char *name)
 {
 	return mw_real_of_program(dlsym(RTLD_DEFAULT, name));
 }
+
+struct mw_first mw_first;
 
 /* It has the four without which no allocator works, and doesn't pass them to the C library. */
 static bool has_own_allocator(void)
@@ -148,11 +164,22 @@ const char *mw_behind_allocator(void)
 	keeps = keeps_posix_memalign() || keeps;
 	keeps = keeps_block("valloc") || keeps;
 	keeps = keeps_block("pvalloc") || keeps;
-	if (!keeps || has_own_allocator())
+	mw_first.all = keeps && has_own_allocator();
+	if (!keeps || mw_first.all)
 		return NULL;
 	if (has_some())
 		return "this program has a part of an allocator of its own: it runs untracked";
 	return "LD_PRELOAD has another allocator in front, so this program runs untracked: put mwrap first";
+}
+
+void mw_first_find(const struct mw_real *r)
+{
+	if (mw_real_of_program(&mw_reached))
+		return;
+	mw_first.free = (void (*)(void *))first_other("free", ADDRESS(r->free));
+	mw_first.realloc = (void *(*)(void *, size_t))first_other("realloc", ADDRESS(r->realloc));
+	if (mw_real_joined)
+		mw_first.all = mw_first.free && mw_first.realloc && has_own_allocator();
 }
 
 void *mw_real_beside(const char *name)

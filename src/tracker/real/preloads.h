@@ -22,6 +22,9 @@ extern bool mw_reached;
  */
 const char *mw_behind_allocator(void);
 
+/* Sets mw_first. r: the real functions. */
+void mw_first_find(const struct mw_real *r);
+
 /* Returns the function that the app calls by this name without the tracker. NULL: there is none. */
 void *mw_real_beside(const char *name);
 

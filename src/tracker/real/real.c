@@ -231,6 +231,7 @@ void mw_real_init(void)
 	mw_real_musl(&r);
 	mw_real = r;
 	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */
+		mw_first_find(&r);
 		mw_real_glibc = is_glibc();
 		if (!mw_real_glibc)
 			mw_classes_init();

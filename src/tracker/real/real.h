@@ -32,6 +32,17 @@ struct mw_real {
 extern MW_HOT_STRUCT struct mw_real mw_real;
 
 /*
+ * What the app's libraries call by these names, if that isn't ours: the program's, or a library's in front. The C
+ * library's reallocarray and free_sized call them, so ours do. NULL: ours. Set by mw_real_init.
+ */
+struct mw_first {
+	void (*free)(void *);
+	void *(*realloc)(void *, size_t);
+	bool all; /* the program has all that an allocator needs, and keeps it to itself */
+};
+extern struct mw_first mw_first;
+
+/*
  * glibc keeps a chunk's size in the word before it, with flags in the low bits; one says that
  * the chunk was mmapped. In some glibc versions an mmapped chunk has a word less to use:
  * mw_real_mapped is the flag there, else 0. Reading the word saves two calls for each pair of
@@ -89,6 +100,8 @@ extern MW_HIDDEN bool mw_real_joined;
 bool mw_real_joins(void);
 /* Does the address lie in the program's own file, rather than in a library? */
 bool mw_real_of_program(const void *);
+/* Does the program define that function, in a table of symbols with GNU's hashes? */
+bool mw_real_program_defines(const char *name);
 
 /* Finds them all, unless that was done. Any thread. */
 void mw_real_init(void);
