@@ -125,8 +125,8 @@ static void try_to_start(void)
 	if (mw_get(&mw_ruby.how) != MW_RUBY_STARTING)
 		return;
 	found = find_and_verify(&why);
-	/* the first frames may be half made: one that verifies will come */
-	if (found == 0 || (found < 0 && ++misfits <= MISFITS))
+	/* the first frames may be half made: one that verifies will come, or has come if the environment decides */
+	if (found == 0 || (found < 0 && !mw_get(&mw_ruby_verified) && ++misfits <= MISFITS))
 		return;
 	if (mw_real_joined && (mw_yjit_runs() || mw_zjit_runs()))
 		mw_ruby_jit_begins();
