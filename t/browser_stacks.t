@@ -44,7 +44,8 @@ class RealFlameTest < Minitest::Test
   # The page has asked for all of it, and says so.
   def assert_total(bytes)
     assert_equal bytes, JSON.parse(body("/flame.json#{js("location.search")}"))["total"]
-    assert_operator text(".flame .summary"), :start_with?, format("%.2f\u00a0MB", bytes / 1048576.0)
+    mb = bytes / 1048576.0
+    assert_operator text(".flame .summary"), :start_with?, format("%.*f\u00a0MB", mb < 10 ? 2 : 1, mb)
   end
 
   def test_it_draws_what_there_is
@@ -94,11 +95,11 @@ class RealFlameTest < Minitest::Test
   def test_ruby_frames_and_start_up
     start("stacks:64k")
     flame
-    assert_includes names.join(" "), "libruby, internal"
+    assert_includes names.join(" "), "#{RUBY_FILE}, internal"
     click(".flame [data-action=ruby]")
     wait_until("location.search === '?frames=ruby' && !document.querySelector('.flame[aria-busy]')")
     wait_until("!document.querySelector('.top-frames').textContent.includes(', internal')")
-    assert_equal "String#*", names[0]
+    assert_equal "String#*", (names - ["(ruby, starting)"])[0]
     assert_total live_bytes
     click(".flame [data-action=startup]")
     wait_until("location.search === '?frames=ruby&startup=hide' && document.querySelector('.flame .summary').textContent.includes('Start-up isn\u2019t shown: ')")
@@ -111,7 +112,7 @@ class RealFlameTest < Minitest::Test
     wait_until("!!document.querySelector('.flame .top-frames tbody tr')")
     assert_equal "true", js("document.querySelector('.flame [data-action=ruby]').ariaPressed")
     click(".flame [data-action=ruby]")
-    wait_until("location.search === '?startup=hide' && document.querySelector('.top-frames').textContent.includes('libruby, internal')")
+    wait_until("location.search === '?startup=hide' && document.querySelector('.top-frames').textContent.includes('#{RUBY_FILE}, internal')")
   end
 
   # Growth between two moments, without the live page

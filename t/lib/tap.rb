@@ -39,6 +39,7 @@ module MwrapTest
   LAUNCHER = File.join(ROOT, "bin/mwrap")
   BUILT = File.join(ROOT, ".build/t")
   RUBY = RbConfig.ruby
+  RUBY_FILE = RbConfig::CONFIG["ENABLE_SHARED"] == "yes" ? "libruby" : "ruby" # the file that has Ruby's functions
   # A gem from Ruby 4.0 on: where programs without RubyGems find it. nil: it is Ruby's own.
   FIDDLE = Gem::Specification.find_by_name("fiddle").then { |spec| spec.full_require_paths.join(":") unless spec.default_gem? }
 
