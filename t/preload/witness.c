@@ -367,30 +367,6 @@ EXPORT void *realloc(void *p, size_t n)
 	return q;
 }
 
-#ifdef WITNESS_ABOVE
-/* The tracker has its own; and libc's would come back to realloc. */
-EXPORT void *reallocarray(void *p, size_t a, size_t b)
-{
-	void *(*next)(void *, size_t, size_t);
-	size_t n, was = 0;
-	void *q;
-
-	if (__builtin_mul_overflow(a, b, &n) || !ready() || is_boot(p)) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	*(void **)&next = dlsym(RTLD_NEXT, "reallocarray");
-	if (p)
-		was = count_free(p);
-	q = next(p, a, b);
-	if (p && !q && n)
-		uncount_free(p, was);
-	if (q || n)
-		count_alloc(q, n);
-	return q;
-}
-#endif
-
 EXPORT void *memalign(size_t align, size_t n)
 {
 	void *p;
