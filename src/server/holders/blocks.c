@@ -73,7 +73,8 @@ static void copy_mapping(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
 
 	if (w->n_blocks < c->room && !(start >> MW_RANGE_ADDRESS) && bytes < MW_BLOCK_SIZE &&
 	    readable(w, start, bytes) && !mw_has_objects(w, start, start + bytes))
-		w->blocks[w->n_blocks++] = (struct mw_block){ start, bytes, false, true, id % MW_ID_END };
+		w->blocks[w->n_blocks++] =
+			(struct mw_block){ start, bytes & MW_BLOCK_SIZE, false, true, id % MW_ID_END };
 }
 
 /* Takes mappings out that have blocks in them. Ranges must not overlap. */
