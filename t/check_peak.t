@@ -71,10 +71,15 @@ class CheckPeakTest < Minitest::Test
     RUBY
   end
 
-  # In Ruby 4.0 a thread's own stack is malloc's, and each thread may leave it there for a while.
-  STACK = RUBY_VERSION >= "4.0" ? 1 << 20 : 0
+  # In some Rubies, as in 4.0, a thread's own stack is malloc's, and each thread may leave it there for a while.
+  def stack
+    @stack ||= begin
+      peak = ruby("require 'mwrap/check'\nThread.new {}.value\nputs Mwrap::Check::Peak.of { Thread.new {}.value }.bytes", preload: TRACKER).stdout.to_i
+      peak > 1 << 19 ? 1 << 20 : 0
+    end
+  end
 
-  def missed(threads) = STEP * threads + NOISE + (threads > 1 ? STACK * threads : 0)
+  def missed(threads) = STEP * threads + NOISE + (threads > 1 ? stack * threads : 0)
 
   def assert_peaks(run, threads)
     all = run.stdout.lines.map { |l| JSON.parse(l) }
@@ -116,7 +121,7 @@ class CheckPeakTest < Minitest::Test
     RUBY
     large, many, objects, none = run.stdout.lines(chomp: true)
     assert_match(/\A38\.\d MB: app\.rb:2 38\.1 MB/, large, run.stderr)
-    assert_match(/\A[12]\.\d+ MB: app\.rb:3 1\.9\d? MB/, many)
+    assert_match(/\A[12]\.\d+ MB: app\.rb:3 1\.(?:8[5-9]|9\d?) MB/, many) # as of a look, which may miss #{STEP}
     assert_operator objects.to_i, :>, 100_000 * 40
     assert_operator none.to_i, :<, 100_000
   end

@@ -91,7 +91,7 @@ class ObjectLinesTest < Minitest::Test
       def keep(i) = (Registry.records << record; CACHE[i] = entry; LATER << dropped)
       i = 0
       # no more than is needed, however long the test takes to look
-      100.times { keep(i += 1); Object.new } until i == 600_000 || IO.select([$stdin], nil, nil, 0)
+      100.times { keep(i += 1); Object.new } until i == 3_000_000 || IO.select([$stdin], nil, nil, 0)
       gets
       4.times { GC.start }
       GC.disable

@@ -28,6 +28,7 @@ CPU=${CPU:-max,pauth-impdef=on}
 memory=4096 # MB
 limit=10800 # seconds
 
+# shellcheck disable=SC2329 # mw_quietly calls it
 # apt COMMAND...: apt-get for arm64, of a system in which nothing is installed
 apt() {
 	APT_CONFIG=$to/apt.conf apt-get -qq -o Acquire::Retries=3 "$@"
@@ -132,6 +133,7 @@ copy_tree() {
 	git ls-files -co --exclude-standard -z | tar -c --ignore-failed-read --null -T - 2>/dev/null | tar -x -C "$tree"
 }
 
+# shellcheck disable=SC2329 # the same
 # cross NAME ARG...: make for arm64. clang is t/unwound's
 cross() {
 	local include=$root/usr/include of_root="--sysroot=$root -B$root/usr/lib/aarch64-linux-gnu" # this one's C library
