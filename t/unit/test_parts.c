@@ -13,7 +13,7 @@
 
 /* --- texts: a line for each mapping, made longer as the kernel writes it ------------- */
 
-/* "FROM-TO PERM RSS ANONYMOUS NAME", addresses in hex, sizes in kB */
+/* "FROM-TO PERM RSS ANONYMOUS NAME", addresses in hex, sizes in kB. An n behind PERM: no huge pages */
 static char *smaps(const char *const *lines)
 {
 	static char text[65536];
@@ -28,12 +28,13 @@ static char *smaps(const char *const *lines)
 				   name) >= 4);
 		to += sprintf(
 			to,
-			"%s %s 00000000 00:00 0 %s%s\n"
+			"%s %.4s 00000000 00:00 0 %s%s\n"
 			"Size:               1234 kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\n"
 			"Rss:            %8u kB\nPss:                   7 kB\nPss_Dirty:             7 kB\n"
 			"Private_Dirty:         7 kB\nReferenced:            7 kB\nAnonymous:      %8u kB\n"
-			"AnonHugePages:         0 kB\nSwap:                  3 kB\nVmFlags: rd wr mr mw me ac\n",
-			range, perm, *name ? "                         " : "", name, rss, anonymous);
+			"AnonHugePages:         0 kB\nSwap:                  3 kB\nVmFlags: rd wr mr mw me ac%s\n",
+			range, perm, *name ? "                         " : "", name, rss, anonymous,
+			perm[4] == 'n' ? " nh" : "");
 	}
 	return text;
 }
@@ -174,6 +175,22 @@ TEST(stacks_have_a_guard)
 	assert_int_equal(m.stacks, 170 * KB);
 	assert_int_equal(m.arenas, 500 * KB);
 	assert_int_equal(m.anon, (70 + 60 + 50 + 40 + 30) * KB);
+}
+
+/* What was mapped for stacks, as the kernel says. Neighbours of one kind are one mapping. */
+TEST(stacks_without_a_guard)
+{
+	static const char *const lines[] = {
+		"7f6000000000-7f6000801000 rw-pn 90 90",     "7f6000801000-7f6000901000 rw-p 12 12",
+		"7f6000901000-7f6010901000 rw-pn 80 80", /* 32 stacks */
+		"7f7000000000-7f7000200000 rw-pn 1024 1024", /* a block */
+		"7f8000000000-7f8000801000 r--pn 40 40",     NULL
+	};
+
+	block(0x7f7000000010, 1020 * KB);
+	reads(lines, &places);
+	assert_int_equal(m.stacks, 170 * KB);
+	assert_int_equal(m.anon, (12 + 1024 + 40) * KB);
 }
 
 TEST(large_blocks_have_their_own_mapping)

@@ -13,7 +13,9 @@
  *   arenas   if it is [heap], or one of glibc's other arenas: 64 MiB of address space, at a
  *            multiple of 64 MiB, whose first part is in use and whose rest has no access. An arena
  *            is also where the tracker knows a small block.
- *   stacks   if it is [stack], or lies right above a guard: 64 KiB at most, without access.
+ *   stacks   if it is [stack], or lies right above a guard: 64 KiB at most, without access. The C library's have none
+ *            in a mapping of its own from glibc 2.42 and Linux 6.13 on. But the kernel has flagged what is mapped for
+ *            stacks since 6.7: no huge page is made of it (nh).
  *   anon     otherwise.
  *
  * free = resident memory of arenas, less the live blocks there with their overhead.

@@ -18,6 +18,7 @@ struct mapping {
 	enum kind kind;
 	bool no_access, writable;
 	bool rest; /* the unused end of an arena, so no guard */
+	bool small_pages; /* never of huge pages: since Linux 6.7 that of MAP_STACK is so */
 	uint64_t from, to;
 	uint64_t rss, anonymous; /* bytes */
 };
@@ -109,8 +110,10 @@ static void settle_anon(struct reader *r, const struct mapping *m, const struct 
 
 		r->out->arenas += part;
 		rest -= part;
-	} else if (guard->kind == ANON && guard->no_access && !guard->rest && guard->to == m->from &&
-		   guard->to - guard->from <= GUARD_MAX && size <= STACK_MAX && m->writable && !blocks) {
+	} else if (m->writable && !blocks &&
+		   (m->small_pages ||
+		    (guard->kind == ANON && guard->no_access && !guard->rest && guard->to == m->from &&
+		     guard->to - guard->from <= GUARD_MAX && size <= STACK_MAX))) {
 		r->out->stacks += rest;
 		return;
 	}
@@ -229,6 +232,8 @@ static void take_line(struct reader *r)
 		r->now.rss = figure(s + 4);
 	else if (starts(s, "Anonymous:"))
 		r->now.anonymous = figure(s + 10);
+	else if (starts(s, "VmFlags:"))
+		r->now.small_pages = strstr(s, " nh") != NULL;
 	r->n = 0;
 }
 
