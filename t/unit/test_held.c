@@ -315,6 +315,8 @@ TEST(names_of_owners)
 		{ { "vm", "Ractor", "Thread[:requests]", "Array" }, "Thread[:requests], an Array" },
 		{ { "vm", "Ractor", "Thread" }, "threads that live" },
 		{ { "vm", "Ractor", "Thread", "Array" }, "a variable of a Thread, an Array" },
+		{ { "vm", "Ractor", "Thread", "Fiber", "Array" }, "a variable of a Thread, an Array" },
+		{ { "vm", "Ractor", "Thread", "Fiber" }, "a variable of a Thread, a Fiber" },
 		{ { "vm", "RubyVM" }, "tables of Ruby's own" },
 		{ { "libvips.so.42" }, "libvips.so.42" },
 		{ { "vm", "(symbols)", "Array" }, "vm \xe2\x86\x92 (symbols) \xe2\x86\x92 Array" },

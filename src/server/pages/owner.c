@@ -71,6 +71,8 @@ static void append_end(const struct mw_holder *h, char *to, size_t size)
 	for (size_t i = 0; i + 1 < h->n_path; i++)
 		if (!strcmp(h->path[i], "Thread")) {
 			append(to, size, "a variable of a Thread");
+			/* the one that it runs */
+			i += i + 2 < h->n_path && !strcmp(h->path[i + 1], "Fiber");
 			append_container(to, size, h->path[i + 1]);
 			return;
 		}
