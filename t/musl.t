@@ -95,12 +95,14 @@ class MuslTest < Minitest::Test
     a_pair_costs
   end
 
-  # liburcu is glibc's archive: its tables take nothing else of glibc than these two names.
+  # liburcu is glibc's archive: its tables take nothing else of glibc than these names, the last two from 2.38 on.
   URCU = <<~C
     #include <stdlib.h>
     #define HERE __attribute__((visibility("hidden")))
     HERE void *stderr;
     HERE int __fprintf_chk(void *file, int flag, const char *format, ...) { abort(); }
+    HERE long __isoc23_strtol(const char *s, char **end, int base) { return strtol(s, end, base); }
+    HERE unsigned long __isoc23_strtoul(const char *s, char **end, int base) { return strtoul(s, end, base); }
   C
 
   def link
