@@ -34,7 +34,7 @@ module Mwrap
     ROUNDS = [10, 30, 10, 30, 20].freeze
 
     SERIES_MAX = 4           # until the growth of all lines is decided; a JIT compiles the step in one of them
-    IDLE_SECONDS = 0.02..2.0 # how long a leak may show that it grows without a call
+    IDLE_SECONDS = 0.02..2.0 # how long a leak may show, twice, that it grows without a call
     LOCK = Mutex.new
     JIT = "(ruby, JIT compiler)" # where the blocks of Ruby's compilers count
     private_constant :SERIES_MAX, :IDLE_SECONDS, :LOCK, :JIT
@@ -196,10 +196,15 @@ module Mwrap
       end
     end
 
-    # The locations that grow as much in as much time without a call.
+    # The locations that grow as much in as much time without a call, twice: what is allocated once in idle time, such as
+    # for a thread, is none of these.
     def growing_alone(rounds, suspects)
-      alone = rounds.idle(IDLE_SECONDS.min, IDLE_SECONDS.max)
-      suspects.select { |location, growth| alone.fetch(location, 0) >= Growth::SHARE_MIN * growth.slope * @lengths.max }.keys
+      2.times do
+        break if suspects.empty?
+        alone = rounds.idle(IDLE_SECONDS.min, IDLE_SECONDS.max)
+        suspects = suspects.select { |location, growth| alone.fetch(location, 0) >= Growth::SHARE_MIN * growth.slope * @lengths.max }
+      end
+      suspects.keys
     end
 
     # alone: the locations that also grow without a call
