@@ -152,6 +152,25 @@ class RubyHazards < Minitest::Test
 
   # --- Fibers, Ractors, threads --------------------------------------------------------
 
+  # Ruby runs jobs while it ends its threads, after it has removed all hooks: one that is set there ends the process. When
+  # a script's first job comes is a matter of its length.
+  def test_a_first_job_at_the_end
+    puts "# SEED=#{seed = (ENV["SEED"] || Random.rand(1_000_000)).to_i}"
+    random = Random.new(seed)
+    in_tmp do |dir|
+      80.times do
+        ms = random.rand(150)
+        run = run_command(MwrapTest::RUBY, "--disable=gems", "-e", <<~RUBY, env: { "LD_PRELOAD" => MwrapTest::TRACKER, "MWRAP" => "socket:#{dir}/s,objects:on" })
+          Thread.new { sleep }
+          now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+          until_then = now.() + #{ms} / 1000.0
+          nil while now.() < until_then
+        RUBY
+        assert_equal [0, ""], [run.status.exitstatus, run.stderr], "after #{ms} ms: #{run.status}"
+      end
+    end
+  end
+
   def test_fibers
     twice_ruby(<<~RUBY)
       #{WORK}

@@ -36,13 +36,19 @@ static bool move(uint32_t from, uint32_t to)
 	return __atomic_compare_exchange_n(&job.state, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* In a Ruby thread, with the GVL. */
-static void run_holders_job(void *unused)
+static void begin_search(void *unused)
 {
 	(void)unused;
+	job.is = mw_holders_begin(&job.child, job.api, job.question, job.err);
+}
+
+/* In a Ruby thread, with the GVL. Ruby may run it when its code has ended, too. */
+static void run_holders_job(void *unused)
+{
 	if (__atomic_load_n(&job.asker, __ATOMIC_ACQUIRE) != mw_sys_getpid() || !move(WANTED, TAKEN))
 		return;
-	job.is = mw_holders_begin(&job.child, job.api, job.question, job.err);
+	if (!job.api->while_ruby(begin_search, unused))
+		job.is = mw_holders_fail(MW_HOLDERS_FAILED, job.err, "holders: Ruby ends");
 	__atomic_store_n(&job.state, DONE, __ATOMIC_RELEASE);
 	mw_sys_futex_wake(&job.state);
 }

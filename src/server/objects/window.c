@@ -226,8 +226,7 @@ static void begin_windows(void)
 	__atomic_store_n(&begun, true, __ATOMIC_RELEASE);
 }
 
-/* In a Ruby thread, with the GVL, at a safe point. */
-static void run_window_job(void *unused)
+static void work_at_window(void *unused)
 {
 	size_t collections = mw_walk_ruby.rb_gc_count();
 	uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
@@ -247,6 +246,15 @@ static void run_window_job(void *unused)
 	window.api->quiet_leave();
 	if (mw_walk_ruby.rb_gc_count() == collections) /* else most of it was a collection's */
 		mw_set(&ns, mw_get(&ns) + (cpu_ns() - from));
+}
+
+/*
+ * In a Ruby thread, with the GVL, at a safe point. Ruby may run it when its code has ended, while it ends its threads: by
+ * then it has removed all hooks, and a hook that is set after that ends the process with "[BUG]".
+ */
+static void run_window_job(void *unused)
+{
+	(void)window.api->while_ruby(work_at_window, unused);
 }
 
 bool mw_window_ask(const struct mw_api *api)
