@@ -110,7 +110,7 @@ class VerdictTest < Minitest::Test
     RUBY
     # It is old when it becomes garbage: minor collections leave it. With Ruby 4.0 RSS keeps most of what a major one frees,
     # and creeps for five minutes.
-    old_garbage: Shape.new(is: RUBY_VERSION < "4.0" ? %w[uncollected sawtooth flat] : %w[uncollected sawtooth flat warming filled],
+    old_garbage: Shape.new(is: RUBY_VERSION < "3.4" ? %w[uncollected sawtooth flat] : %w[uncollected sawtooth flat warming filled],
                             lines: %w[app.rb:4], script: <<~'RUBY'),
       GC.disable
       queue = []
