@@ -499,9 +499,10 @@ struct mw_api {
 
 	/*
 	 * ask_ruby: Ruby calls run(NULL) in one of its threads, with the GVL, where Ruby code may run anyway. Any thread, also in
-	 * a hook of Ruby's. False: it takes no such job, or its code has ended. May be NULL.
+	 * a hook of Ruby's. False: it takes no such job, or its code has ended. A job that was asked for before may still run
+	 * after that, while Ruby ends its threads: it sets no hook then (while_ruby). May be NULL.
 	 * while_ruby: f(ctx) here and now, for a moment in which Ruby doesn't end: f may call functions of Ruby's that only
-	 * read. Any thread. False: Ruby isn't there, or has ended. May be NULL.
+	 * read, and in a job any. Any thread. False: Ruby isn't there, or has ended. May be NULL.
 	 *
 	 * For the sampling of Ruby's objects (server/objects). object_here: the location of the Ruby code that the
 	 * calling thread runs, with the GVL and outside of a collection; MW_ID_NOWHERE: none, or the thread is in the tracker
