@@ -13,7 +13,7 @@
 
 /* --- texts: a line for each mapping, made longer as the kernel writes it ------------- */
 
-/* "FROM-TO PERM RSS ANONYMOUS NAME", addresses in hex, sizes in kB. An n behind PERM: no huge pages */
+/* "FROM-TO PERM RSS ANONYMOUS NAME", addresses in hex, sizes in kB. Behind PERM an n: no huge pages; a g: guards, too */
 static char *smaps(const char *const *lines)
 {
 	static char text[65536];
@@ -34,7 +34,9 @@ static char *smaps(const char *const *lines)
 			"Private_Dirty:         7 kB\nReferenced:            7 kB\nAnonymous:      %8u kB\n"
 			"AnonHugePages:         0 kB\nSwap:                  3 kB\nVmFlags: rd wr mr mw me ac%s\n",
 			range, perm, *name ? "                         " : "", name, rss, anonymous,
-			perm[4] == 'n' ? " nh" : "");
+			perm[4] == 'n' ? " nh" :
+			perm[4] == 'g' ? " gu nh" :
+					 "");
 	}
 	return text;
 }
@@ -191,6 +193,18 @@ TEST(stacks_without_a_guard)
 	reads(lines, &places);
 	assert_int_equal(m.stacks, 170 * KB);
 	assert_int_equal(m.anon, (12 + 1024 + 40) * KB);
+}
+
+/* jemalloc's memory may be flagged as that for stacks is. */
+TEST(stacks_beside_another_allocator)
+{
+	static const char *const lines[] = { "7f6000000000-7f6000801000 rw-pn 90 90",
+					     "7f6000901000-7f6010901000 rw-pg 80 80", NULL };
+
+	places.arenas = false;
+	reads(lines, &places);
+	assert_int_equal(m.stacks, 80 * KB);
+	assert_int_equal(m.anon, 90 * KB);
 }
 
 TEST(large_blocks_have_their_own_mapping)

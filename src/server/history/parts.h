@@ -15,7 +15,8 @@
  *            is also where the tracker knows a small block.
  *   stacks   if it is [stack], or lies right above a guard: 64 KiB at most, without access. The C library's have none
  *            in a mapping of its own from glibc 2.42 and Linux 6.13 on. But the kernel has flagged what is mapped for
- *            stacks since 6.7: no huge page is made of it (nh).
+ *            stacks since 6.7: no huge page is made of it (nh). With another allocator than glibc's, which may ask for
+ *            that itself, guards must lie in it, which newer kernels tell (gu).
  *   anon     otherwise.
  *
  * free = resident memory of arenas, less the live blocks there with their overhead.

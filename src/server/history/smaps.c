@@ -19,6 +19,7 @@ struct mapping {
 	bool no_access, writable;
 	bool rest; /* the unused end of an arena, so no guard */
 	bool small_pages; /* never of huge pages: since Linux 6.7 that of MAP_STACK is so */
+	bool guards; /* pages in it are guards. Linux 6.18 says so */
 	uint64_t from, to;
 	uint64_t rss, anonymous; /* bytes */
 };
@@ -97,6 +98,12 @@ static uint64_t large_blocks(struct reader *r, const struct mapping *m, uint64_t
 	return sum;
 }
 
+/* Other allocators than glibc's may refuse huge pages, too: jemalloc does with thp:never. */
+static bool is_for_stacks(const struct reader *r, const struct mapping *m)
+{
+	return m->small_pages && (m->guards || (r->places && r->places->arenas));
+}
+
 static void settle_anon(struct reader *r, const struct mapping *m, const struct mapping *next)
 {
 	const struct mapping *guard = &r->before;
@@ -111,7 +118,7 @@ static void settle_anon(struct reader *r, const struct mapping *m, const struct 
 		r->out->arenas += part;
 		rest -= part;
 	} else if (m->writable && !blocks &&
-		   (m->small_pages ||
+		   (is_for_stacks(r, m) ||
 		    (guard->kind == ANON && guard->no_access && !guard->rest && guard->to == m->from &&
 		     guard->to - guard->from <= GUARD_MAX && size <= STACK_MAX))) {
 		r->out->stacks += rest;
@@ -232,8 +239,10 @@ static void take_line(struct reader *r)
 		r->now.rss = figure(s + 4);
 	else if (starts(s, "Anonymous:"))
 		r->now.anonymous = figure(s + 10);
-	else if (starts(s, "VmFlags:"))
+	else if (starts(s, "VmFlags:")) {
 		r->now.small_pages = strstr(s, " nh") != NULL;
+		r->now.guards = strstr(s, " gu") != NULL;
+	}
 	r->n = 0;
 }
 
