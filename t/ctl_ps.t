@@ -29,7 +29,7 @@ class CtlPsTest < Minitest::Test
     row = ps(app.pid)[app.pid]
     assert_equal ["preload", "answers", path], row.values_at("how", "state", "socket")
     assert_operator row["live_bytes"], :>, 3_000_000
-    assert_operator row["rss_bytes"], :>, row["live_bytes"] - tsv.find { |r| r.location == STARTING }.live_bytes
+    assert_operator row["rss_bytes"], :>, row["live_bytes"] - starting(tsv)
     assert_match(/ruby.* #{path("app.rb")}\z/, row["command"])
     refute_includes ps(::Process.pid), ::Process.pid
     object = json_of("ps")["rows"].find { |r| r["pid"] == app.pid }

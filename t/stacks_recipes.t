@@ -138,7 +138,7 @@ class StacksRecipesTest < Minitest::Test
     assert_equal "ready", app.hear
     at_rest(app)
     number, = PAGE.match(/`methods\.rb:(\d+)` holds [\d.]+ MB in [\d,]+ blocks/).captures
-    worst = tsv.reject { |r| r.location == "(ruby, starting)" }.max_by(&:live_bytes)
+    worst = tsv.reject { |r| r.location == STARTING }.max_by(&:live_bytes)
     assert_equal "#{script}:#{number}", worst.location
     assert_operator worst.live, :>, 100_000
     out = shell(block("methods"))

@@ -302,7 +302,7 @@ class VerdictTest < Minitest::Test
 
   # One line grows. On a slow machine the app's own comings and goings may hide that live memory does, or RSS be late.
   def grows(at, held = nil)
-    held &&= "(, (\\d+ % of it )?#{held})?"
+    held &&= "(, #{held})?"
     rate = "grows by [\\d.]+ [KM]B a minute for .*"
     /(Live memory #{rate} at #{Regexp.escape(at)}#{held}(; (it explains|RSS doesn't grow yet).*)?|#{Regexp.escape(at)} #{rate}, beneath memory that comes and goes#{held})/
   end

@@ -62,7 +62,7 @@ module ReadsReports
 
   def assert_first_row(report, line)
     head, columns, *rows = File.readlines("#{report}/each.tsv", chomp: true)
-    row = rows.find { |r| !r.include?("\t#{MwrapTest::STARTING}\t") }
+    row = rows[MwrapTest::STARTING ? 1 : 0]
     assert_match(/\A# mwrap=\S+ .*\bpid=\d+ /, head)
     assert row.split("\t")[columns.split("\t").index("location")].end_with?(line), row
   end

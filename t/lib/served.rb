@@ -85,6 +85,9 @@ module Served
   end
 
   def tsv(target = "/each/0.tsv", at: path) = only(Dump.tsv(body(target, at: at)), target)
+
+  # Bytes that Ruby's start has and hardly touched: they may be more than is resident.
+  def starting(rows) = MwrapTest::STARTING ? rows.find { |r| r.location == MwrapTest::STARTING }.live_bytes : 0
   def csv(target = "/each/0.csv", at: path) = only(Dump.csv(body(target, at: at)), target)
   def stats(at: path) = JSON.parse(body("/stats.json", at: at))
 

@@ -40,7 +40,8 @@ module MwrapTest
   BUILT = File.join(ROOT, ".build/t")
   RUBY = RbConfig.ruby
   RUBY_FILE = RbConfig::CONFIG["ENABLE_SHARED"] == "yes" ? "libruby" : "ruby" # the file that has Ruby's functions
-  STARTING = "(ruby, starting)" # what Ruby allocates before its VM is up: with Ruby 3.2 these are 36 MB, which lead each table
+  # Before its VM is up Ruby 3.2 allocates 36 MB, which lead each table there; elsewhere nil.
+  STARTING = RUBY_VERSION.start_with?("3.2.") ? "(ruby, starting)" : nil
   # A gem from Ruby 4.0 on: where programs without RubyGems find it. nil: it is Ruby's own.
   FIDDLE = Gem::Specification.find_by_name("fiddle").then { |spec| spec.full_require_paths.join(":") unless spec.default_gem? }
 
