@@ -3,16 +3,19 @@
 # frozen_string_literal: true
 #
 # Programs of musl, which a tracker for glibc can't be in: they run as without it, and the launcher says so.
-# And mwrap can be compiled for musl, and its tracker counts there.
+# And mwrap is built for musl, where its tracker counts, serves, and records programs in C.
 
 require_relative "lib/allocators"
 require_relative "lib/callgrind"
 require_relative "lib/launcher"
+require_relative "lib/served"
 require "minitest/mock"
 
 class MuslTest < Minitest::Test
   include MwrapTest
   include Callgrind
+  include HttpdTest
+  include Served
 
   CODE = <<~C
     #include <stdio.h>
@@ -30,15 +33,13 @@ class MuslTest < Minitest::Test
   LINE = "linked to musl: runs without the tracker"
 
   def setup
-    @dir = Dir.mktmpdir("mwrap-musl")
+    super
     @program = "#{@dir}/program"
     File.write("#{@dir}/program.c", CODE)
     assert_success run_command("musl-gcc", "-o", @program, "#{@dir}/program.c")
     natively = run_command(@program)
     skip "no program of musl runs here" unless natively.status.exitstatus == 5
   end
-
-  def teardown = FileUtils.rm_rf(@dir)
 
   def launch(*words, options: nil) = run_command(LAUNCHER, *words, env: { "MWRAP" => options })
 
@@ -70,58 +71,101 @@ class MuslTest < Minitest::Test
     assert_operator rows.find { |r| r.location == "-e:1" }.live_bytes, :>, 123_000
   end
 
-  # Headers that don't depend on the C library come from where glibc's are.
-  def headers
-    [*%w[linux asm-generic microhttpd.h xxhash.h xxh3.h zlib.h zconf.h], *Dir.glob("{*-linux-gnu/,}{asm,urcu*}", base: "/usr/include")].each do |name|
-      FileUtils.ln_sf("/usr/include/#{name}", "#{@dir}/#{File.basename(name)}")
+  # Debian has no library for musl: glibc's archives serve, whose names of glibc's own are here. Nobody asks for TLS.
+  STUBS = <<~C
+    #include <stdarg.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #pragma GCC visibility push(hidden)
+    static int failed(void) { return 0; }
+    int __fprintf_chk(FILE *f, int flag, const char *format, ...) { abort(); }
+    int __vfprintf_chk(FILE *f, int flag, const char *format, va_list args) { return vfprintf(f, format, args); }
+    int __vsnprintf_chk(char *s, size_t n, int flag, size_t room, const char *format, va_list args) { return vsnprintf(s, n, format, args); }
+    int __snprintf_chk(char *s, size_t n, int flag, size_t room, const char *format, ...)
+    {
+    	va_list args;
+    	va_start(args, format);
+    	int length = vsnprintf(s, n, format, args);
+    	va_end(args);
+    	return length;
+    }
+    void *__memcpy_chk(void *to, const void *from, size_t n, size_t room) { return memcpy(to, from, n); }
+    long __fdelt_chk(long fd) { return fd / 64; }
+    long __isoc23_strtol(const char *s, char **end, int base) { return strtol(s, end, base); }
+    unsigned long __isoc23_strtoul(const char *s, char **end, int base) { return strtoul(s, end, base); }
+  C
+  ARCHIVES = %w[urcu-cds urcu-common microhttpd z].freeze
+  FLAGS = %w[-O1 -Wall -Wextra -Wno-unused-parameter -Werror].freeze
+  PROGRAMS = %w[agree_slots exits forks million ring].freeze
+
+  # A copy of the checkout in which make has built for musl what doesn't need a Ruby for musl. Each test uses the same.
+  def self.tree = @tree ||= Dir.mktmpdir("mwrap-musl").tap { |dir| Minitest.after_run { FileUtils.rm_rf(dir) } }.tap { |dir| Tree.new(dir).build }
+
+  Tree = Struct.new(:dir) do
+    include MwrapTest
+
+    def build
+      %w[bin lib/mwrap web].each { |name| FileUtils.mkdir_p("#{dir}/#{name}") }
+      FileUtils.cp_r(%w[GNUmakefile src t].map { |name| "#{ROOT}/#{name}" }, dir)
+      FileUtils.cp_r(Dir["#{ROOT}/web/{dist,*.*}"], "#{dir}/web")
+      FileUtils.cp_r(Dir["#{LIB}/*"].reject { |f| f.end_with?(".so") }, "#{dir}/lib")
+      FileUtils.rm_f(Dir["#{dir}/lib/mwrap/{mwrap-*,*.so}"])
+      headers
+      libraries
+      run = run_command("make", "-j2", "CC=musl-gcc -isystem #{dir}/include -L#{dir}/archives", "CFLAGS=#{FLAGS.join(" ")}", "RUBY=#{RUBY}",
+                        "URCU_LIBS=#{dir}/stderr.o -lurcu-cds -lurcu-common -lstubs", "MHD_LIBS=#{dir}/stderr.o -lmicrohttpd -lstubs",
+                        "tracker", "server", "recorder", "replay", *PROGRAMS.map { |name| ".build/t/programs/#{name}" },
+                        chdir: dir, env: { "MAKEFLAGS" => nil, "MFLAGS" => nil }, timeout: 600)
+      run.status.success? or raise "#{run.stdout}#{run.stderr}"
     end
-    "-isystem#{@dir}"
+
+    private
+
+    # Those that don't depend on the C library come from where glibc's are.
+    def headers
+      Dir.mkdir("#{dir}/include")
+      [*%w[linux asm-generic microhttpd.h xxhash.h xxh3.h zlib.h zconf.h], *Dir.glob("{*-linux-gnu/,}{asm,urcu*}", base: "/usr/include")].each do |name|
+        FileUtils.ln_sf("/usr/include/#{name}", "#{dir}/include/#{File.basename(name)}")
+      end
+    end
+
+    def libraries
+      Dir.mkdir("#{dir}/archives")
+      ARCHIVES.each { |name| FileUtils.ln_s(Dir["/usr/lib/*/lib#{name}.a"][0] || raise("lib#{name}.a isn't installed"), "#{dir}/archives/") }
+      tls = run_command("nm", "-u", "#{dir}/archives/libmicrohttpd.a").stdout.scan(/ U (gnutls_\w+)/).flatten.uniq
+      compile("stubs", STUBS + tls.map { |name| "int #{name}(void) { return failed(); }\n" }.join)
+      # what they only write their last words to
+      compile("stderr", "__attribute__((visibility(\"hidden\"))) void *stderr;\n")
+      run = run_command("ar", "rcs", "archives/libstubs.a", "stubs.o", chdir: dir)
+      run.status.success? or raise run.stderr
+    end
+
+    def compile(name, text)
+      File.write("#{dir}/#{name}.c", text)
+      run = run_command("musl-gcc", "-w", "-fPIC", "-c", "#{name}.c", chdir: dir)
+      run.status.success? or raise run.stderr
+    end
   end
 
-  # Everything but the extension, which needs a Ruby for musl; the tracker's objects are made, too
-  def test_it_is_built_for_musl
-    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-D_GNU_SOURCE", "-I#{ROOT}/src", headers]
-    tracker, others = Dir.glob("#{ROOT}/src/{memory,recording,server,shared,tools,tracker}/**/*.c").partition { |f| f.match?(%r{/src/(?:tracker|shared)/}) }
-    assert_operator tracker.size + others.size, :>, 250
-    halves = tracker.each_slice((tracker.size + 1) / 2).with_index.map do |half, i|
-      Dir.mkdir("#{@dir}/o#{i}")
-      names = half.each_with_index.map { |f, k| "#{@dir}/o#{i}/#{k}.c".tap { |to| File.write(to, "#include \"#{f}\"\n") } }
-      Thread.new { run_command("musl-gcc", *flags, "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-c", *names, chdir: "#{@dir}/o#{i}", timeout: 300) }
-    end
-    assert_success run_command("musl-gcc", *flags, "-fsyntax-only", *others, timeout: 300)
-    halves.each { |thread| assert_success thread.value }
-    link
+  def tree = self.class.tree
+
+  # The environment of a program under the tracker for musl
+  def under(options) = { "LD_PRELOAD" => "#{tree}/lib/libmwrap.so", "MWRAP" => options }
+
+  def test_it_counts
     [%w[exits return], %w[million], %w[ring 3000], %w[forks storm]].each { |name, *words| counted(name, *words) }
     a_pair_costs
   end
 
-  # liburcu is glibc's archive: its tables take nothing else of glibc than these names, the last two from 2.38 on.
-  URCU = <<~C
-    #include <stdlib.h>
-    #define HERE __attribute__((visibility("hidden")))
-    HERE void *stderr;
-    HERE int __fprintf_chk(void *file, int flag, const char *format, ...) { abort(); }
-    HERE long __isoc23_strtol(const char *s, char **end, int base) { return strtol(s, end, base); }
-    HERE unsigned long __isoc23_strtoul(const char *s, char **end, int base) { return strtoul(s, end, base); }
-  C
-
-  def link
-    File.write("#{@dir}/urcu.c", URCU)
-    archives = %w[cds common].map { |name| Dir["/usr/lib/*/liburcu-#{name}.a"][0] or flunk "liburcu-#{name}.a isn't installed" }
-    assert_success run_command("musl-gcc", "-w", "-fPIC", "-shared", "-o", "#{@dir}/libmwrap.so", *Dir["#{@dir}/o[01]/*.o"], "#{@dir}/urcu.c",
-                               "-Wl,-z,now,-z,defs,-z,nodelete,--gc-sections,--version-script=#{ROOT}/.build/exports.map", *archives, "-ldl", "-lpthread")
-  end
-
   # A program counts as it says itself, in each process.
   def counted(name, *words)
-    program = "#{@dir}/#{name}"
-    assert_success run_command("musl-gcc", "-std=gnu11", "-O1", "-w", "-fno-builtin", "-D_GNU_SOURCE", "-rdynamic", "-o", program, "#{ROOT}/t/programs/#{name}.c")
-    run = run_command(program, *words, env: { "LD_PRELOAD" => "#{@dir}/libmwrap.so", "MWRAP" => "dump_path:#{@dir}/#{name}.dump.%p,dump_format:tsv" })
+    run = run_command("#{tree}/.build/t/programs/#{name}", *words, env: under("dump_path:#{@dir}/#{name}.%p,dump_format:tsv"))
     assert_success run
     expected = run.stdout.scan(/^(?:# (\d+) )?expect (\S+)((?: -?\d+){6})$/)
     refute_empty expected
     expected.each do |pid, function, figures|
-      rows = Dump.tsv(File.binread("#{program}.dump.#{pid || run.status.pid}")).flatten.select { |r| r.location.include?("(#{function}+0x") }
+      rows = Dump.tsv(File.binread("#{@dir}/#{name}.#{pid || run.status.pid}")).flatten.select { |r| r.location.include?("(#{function}+0x") }
       got = %i[allocations frees total live live_bytes growth].map { |column| rows.sum(&column) }
       assert_equal figures.split.map(&:to_i), got, "#{name}: #{function} in #{pid || "the first process"}"
     end
@@ -132,10 +176,87 @@ class MuslTest < Minitest::Test
     pair = "#{@dir}/pair"
     linker = run_command("readelf", "-l", @program).stdout[/interpreter: (\S+?)\]/, 1]
     assert_success run_command("musl-gcc", "-std=gnu11", "-O2", "-w", "-fno-builtin", "-D_GNU_SOURCE", "-o", pair, "#{ROOT}/t/bench/programs/pair.c")
-    without, with = [[], ["--preload", "#{@dir}/libmwrap.so"]].map do |preload|
+    without, with = [[], ["--preload", "#{tree}/lib/libmwrap.so"]].map do |preload|
       each_round(5_000, 25_000) { |n| callgrind(linker, *preload, pair, "1", n.to_s) { |lines| lines.grep(/\Atotals: /).sum { |l| l[/\d+/].to_i } } } / 1.1
     end
     assert_includes 60..200, (with - without).round, "a pair: #{without.round} and #{with.round}"
+  end
+
+  # Eight threads, looked at in every form that there is: the same tests as with glibc, in the copy
+  SAME = { "agree.t" => "/AgreeInC/", "threads_http.t" => "/exact/" }.freeze
+
+  def test_every_form
+    SAME.each do |file, tests|
+      run = run_command(RUBY, "-I#{tree}/t", "#{tree}/t/#{file}", "-n", tests, timeout: 300)
+      assert_success run
+      assert_operator run.stdout.scan(/^ok /).size, :>=, 2, run.stdout
+    end
+  end
+
+  FAMILY = <<~'C'
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    void of_parent(void)
+    {
+    	for (int i = 0; i < 1000; i++)
+    		if (!malloc(1000))
+    			abort();
+    }
+    void of_child(void)
+    {
+    	for (int i = 0; i < 3000; i++)
+    		if (!malloc(1000))
+    			abort();
+    }
+    int main(void)
+    {
+    	int end[2];
+    	pid_t child;
+    	if (pipe(end))
+    		return 1;
+    	of_parent();
+    	child = fork();
+    	if (!child) {
+    		of_child();
+    		close(end[1]);
+    		return (int)read(end[0], &child, 1);
+    	}
+    	printf("%d\n", child);
+    	fflush(stdout);
+    	getchar();
+    	close(end[1]);
+    	return waitpid(child, &child, 0) < 0 || child;
+    }
+  C
+
+  # Parent and child answer, alone and together, and what they recorded is what they did.
+  def test_a_family
+    File.write(path("family.c"), FAMILY)
+    assert_success run_command("musl-gcc", "-O1", "-fno-builtin", "-fno-inline", "-rdynamic", "-w", "-o", path("family"), path("family.c"))
+    options = ["children:all", "trace_path:#{path("rec")}"]
+    app = served(path("family"), options: options, env: { "LD_PRELOAD" => "#{tree}/lib/libmwrap.so" })
+    child = app.hear.to_i
+    eventually("both") { JSON.parse(body("/family.json"))["processes"].map { |p| p["pid"] }.sort == [app.pid, child].sort }
+    assert_equal({ "of_parent" => [1000, 2000, 2], "of_child" => [3000, 3000, 1] }, sums("/all/each/0.tsv"))
+    assert_equal({ "of_parent" => [1000, 1000] }, sums("/each/0.tsv"))
+    assert_equal [3000, 3000], sums("/each/0.tsv", at: "#{path}.#{child}")["of_child"]
+    %w[/ /map.json /verdict.json /metrics /all/metrics].each { |page| refute_empty body(page), page }
+    assert app.finish.success?, app.stderr
+    # what lived as a recording began, and what came
+    blocks = ["rec", "rec.#{child}"].map { |name| replay("text", path(name)).scan(/\t(?:live|malloc)\t.*\((of_\w+)/).flatten.tally }
+    assert_equal [{ "of_parent" => 1000 }, { "of_parent" => 1000, "of_child" => 3000 }], blocks
+  end
+
+  def replay(*words) = run_command("#{tree}/lib/mwrap/mwrap-replay", *words).tap { |run| assert_success run }.stdout
+
+  # Of each function: allocations, live blocks, and processes
+  def sums(page, at: path)
+    names, *rows = body(page, at: at).lines(chomp: true).map { |l| l.split("\t", -1) }
+    rows.map { |row| names.zip(row).to_h }.to_h do |r|
+      [r["location"][/\((of_\w+)/, 1], r.values_at("allocations", "live", "processes").compact.map(&:to_i)]
+    end.except(nil)
   end
 
   def blocks(compiler, *flags, env: {})
@@ -147,7 +268,7 @@ class MuslTest < Minitest::Test
 
   # Of random blocks the tracker reads what musl says.
   def test_its_blocks
-    run, seed = blocks("musl-gcc", headers)
+    run, seed = blocks("musl-gcc", "-isystem#{tree}/include")
     assert run.status.success?, "#{seed}: #{run.stdout}#{run.stderr}"
   end
 

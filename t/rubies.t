@@ -57,6 +57,17 @@ class RubiesTest < Minitest::Test
     end
   end
 
+  # It must be one for musl that ran, in a root that can make one.
+  def test_a_ruby_for_musl
+    in_checkout do |dir|
+      script = "case $1,$2 in bookworm,t/musl/root.sh*) #{PASSED.sub("[x]", "[x-linux-musl]")} ;; esac"
+      run = rubies(dir, script, suites: "musl")
+      assert_success run
+      assert_equal %w[musl 9.8.7 34 tests PASS], run.stdout.split
+      assert_equal 1, rubies(dir, PASSED, suites: "musl").status.exitstatus
+    end
+  end
+
   def test_the_session_and_the_signals_are_new
     in_checkout do |dir|
       script = "[ $(cut -d' ' -f6 /proc/$$/stat) -eq $$ ] && " \

@@ -7,7 +7,8 @@
 #
 #   BARE_ROOT=PROGRAM   run as PROGRAM SUITE SHELL-LINE: runs the line in a clone
 #                       of this checkout's HEAD within a bare root of the suite
-#   SUITES='trixie'     only these (default: bookworm trixie ruby3.4 yjit)
+#   SUITES='trixie'     only these (default: bookworm trixie ruby3.4 yjit). musl: some tests (t/musl/tests)
+#                       with a Ruby for musl, which is built in bookworm's root
 #   CHECK='t/unit.t'    arguments of bin/check: options of prove, tests
 #
 # All that was printed is in .build/rubies/SUITE.log.
@@ -38,6 +39,10 @@ environment() {
 # line SUITE: what a new user does, and what is asked afterwards
 line() {
 	local with
+	if [ "$1" = musl ]; then
+		echo "t/musl/root.sh $CHECK; status=\$?; /opt/musl/bin/ruby -e 'puts %(ruby: #{RUBY_DESCRIPTION})'; exit \$status"
+		return
+	fi
 	with=$(environment "$1")
 	echo "$with bin/check $CHECK; status=\$?; $with .build/bin/ruby -e 'puts %(ruby: #{RUBY_DESCRIPTION})'; exit \$status"
 }
@@ -45,7 +50,7 @@ line() {
 # run SUITE: with a session of its own and the signals' default actions, for what
 # a shell starts in the background ignores SIGINT, which tests of signals notice
 run() {
-	setsid env --default-signal=INT,QUIT "$BARE_ROOT" "$1" "$(line "$1")" >"$logs/$1.log" 2>&1 </dev/null &
+	setsid env --default-signal=INT,QUIT "$BARE_ROOT" "${1/#musl/bookworm}" "$(line "$1")" >"$logs/$1.log" 2>&1 </dev/null &
 	pid=$!
 	wait "$pid"
 }
@@ -53,7 +58,10 @@ run() {
 # passed SUITE STATUS: is it what it should be, according to the log?
 passed() {
 	[ "$2" -eq 0 ] && grep -q '^Result: PASS' "$logs/$1.log" || return 1
-	[ "$1" != yjit ] || grep -q '^ruby: .*+YJIT' "$logs/$1.log"
+	case $1 in
+	yjit) grep -q '^ruby: .*+YJIT' "$logs/$1.log" ;;
+	musl) grep -q '^ruby: .*-musl' "$logs/$1.log" ;;
+	esac
 }
 
 # log_says SUITE SED-PROGRAM: the last of what it prints
