@@ -114,7 +114,7 @@ class Transcripts
     env = { "TERM" => "xterm", "NO_COLOR" => "1", "LC_ALL" => "C.UTF-8", "RUBYOPT" => nil }
     words = words.drop(1).map { |word| word.sub("/tmp/", "#{@dir}/").sub(/\A#{PID}\z/, @thread.pid.to_s) }
     master, slave = PTY.open
-    slave.winsize = [40, words[0] == "ps" ? 200 : COLUMNS] # the real path of the socket is long
+    slave.winsize = [40, words[0] == "ps" ? 500 : COLUMNS] # real paths of sockets are long, those in containers longer
     pid = Process.spawn(env, RbConfig.ruby, CTL, *words, in: slave, out: slave, err: slave, chdir: @dir)
     slave.close
     begin
