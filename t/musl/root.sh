@@ -21,7 +21,7 @@ mkdir -p .build "$to/include" "$to/lib" "$sources"
 # shellcheck disable=SC2329 # mw_quietly calls it, as it does the following
 packages() {
 	apt-get -qq update &&
-		apt-get -qq install --no-install-recommends build-essential dpkg-dev autoconf automake libtool musl-tools ruby valgrind
+		apt-get -qq install --no-install-recommends build-essential dpkg-dev autoconf automake libtool musl-tools ruby tidy valgrind
 }
 
 # shellcheck disable=SC2329
