@@ -120,10 +120,8 @@ class CheckPeakTest < Minitest::Test
       puts Mwrap::Check::Peak.of { nil }.bytes
     RUBY
     large, many, objects, none = run.stdout.lines(chomp: true)
-    assert_match(/\A38\.\d MB: app\.rb:2 38\.\d MB/, large, run.stderr)
-    assert_in_delta 40_000_000, large[/app\.rb:2 (\S+)/, 1].to_f * 1_048_576, NOISE + 50_000, large # as rounded
-    assert_match(/\A[12]\.\d+ MB: app\.rb:3 1\.\d+ MB/, many)
-    assert_in_delta 2_002_000, many[/app\.rb:3 (\S+)/, 1].to_f * 1_048_576, STEP + 5_000, many # as of a look; as rounded
+    assert_match(/\A38\.\d MB: app\.rb:2 38\.1 MB/, large, run.stderr)
+    assert_match(/\A[12]\.\d+ MB: app\.rb:3 1\.(?:8[5-9]|9\d?) MB/, many) # as of a look, which may miss #{STEP}
     assert_operator objects.to_i, :>, 100_000 * 40
     assert_operator none.to_i, :<, 100_000
   end
