@@ -52,7 +52,7 @@ packages() {
 # write_sources: those of $SUITE, from where this machine's own Debian comes
 write_sources() {
 	local mirror
-	mirror=$(grep -rhoE 'https?://[^ ]*/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -n 1)
+	mirror=$(mw_mirror)
 	[ -n "$mirror" ] || mw_die "SUITE=$SUITE: no Debian in /etc/apt: leave it out"
 	echo "deb $mirror $SUITE main" >"$to/sources.list"
 	printf 'Dir::Etc::sourcelist "%s/sources.list";\nDir::Etc::sourceparts "-";\n' "$to" >>"$to/apt.conf"

@@ -129,6 +129,11 @@ mw_ask() {
 	esac
 }
 
+# mw_mirror: the address of Debian's archive that this machine's apt uses; nothing: apt has none
+mw_mirror() {
+	grep -rhoE 'https?://[^ ]*/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -n 1
+}
+
 # mw_packages LEVEL...: installs the Debian packages that are missing
 mw_packages() {
 	local missing names name ruby chosen=() as_root=(env)

@@ -19,14 +19,8 @@ musl="musl-gcc -isystem $to/include -L$to/lib"
 mkdir -p .build "$to/include" "$to/lib" "$sources"
 
 # shellcheck disable=SC2329 # mw_quietly calls it, as it does the following
-packages() {
-	apt-get -qq update &&
-		apt-get -qq install --no-install-recommends build-essential dpkg-dev autoconf automake libtool musl-tools ruby tidy valgrind
-}
-
-# shellcheck disable=SC2329
 sources() (
-	mirror=$(grep -rhoE 'https?://[^ ]*/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -n 1)
+	mirror=$(mw_mirror)
 	for suite in bookworm trixie; do
 		echo "deb-src $mirror $suite main"
 	done >/etc/apt/sources.list.d/musl.list
@@ -85,7 +79,7 @@ for_musl() {
 }
 
 mw_say "building Ruby and libraries for musl"
-mw_quietly "packages" packages
+mw_packages musl
 mw_quietly "headers" headers
 mw_quietly "sources" sources
 mw_quietly "libraries" libraries
