@@ -62,6 +62,7 @@ struct play {
 	double answer_t; /* NEVER: none */
 	struct mw_held answers[MW_VERDICT_SUSPECTS];
 	size_t answers_n;
+	uint64_t heap; /* what is reached there */
 	/* told now: not the last judgement, unless steady.h lets it be */
 	struct mw_steady steady;
 	struct mw_evidence told_of; /* the verdict points into it */

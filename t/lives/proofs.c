@@ -92,6 +92,8 @@ void proof_want(struct play *p, const struct mw_verdict *v, double t)
 		if (line)
 			p->answers[p->answers_n++] = answer(l, line, v->since - l->starts, t);
 	}
+	/* beside what is kept, what requests in flight have */
+	p->heap = (uint64_t)(l->gc.kept + l->gc.young / 20);
 	p->answer_t = t + floor(chance_between(&l->chance, 2, 20));
 	p->proof_t = t;
 	p->proof_next = l->starts + t + PROOF_SECONDS;
@@ -103,6 +105,8 @@ void proof_second(struct play *p, double t)
 		return;
 	for (size_t i = 0; i < p->answers_n; i++)
 		(void)mw_helds_add(&p->helds, &p->answers[i]);
+	if (p->life.gc.ruby)
+		mw_helds_add_heap(&p->helds, p->life.starts + p->proof_t, p->heap);
 	p->gc_disabled = gc_is_off(&p->life, p->proof_t) ? p->life.starts + p->proof_t : -1;
 	p->answer_t = NEVER;
 }

@@ -57,6 +57,7 @@ struct shape {
 	size_t events_n;
 	double majors[MAJORS_MAX];
 	size_t majors_n;
+	struct line reached; /* points: what proofs saw of Ruby's heap */
 	double asked_from, asked_every; /* 0: at the end only */
 	char is[120], at[80], says[120], never[120], rate_of[20];
 	struct moment {
@@ -189,6 +190,8 @@ static void read_shapes(const char *path)
 		} else if (!strcmp(words[0], "majors")) {
 			for (size_t i = 1; i < n && s->majors_n < MAJORS_MAX; i++)
 				s->majors[s->majors_n++] = seconds(words[i]);
+		} else if (!strcmp(words[0], "reached")) {
+			read_points(&s->reached, words + 1, n - 1);
 		} else if (!strcmp(words[0], "asked")) {
 			s->asked_every = seconds(words[2]);
 			s->asked_from = seconds(words[4]);

@@ -49,6 +49,32 @@ TEST(nothing_is_known)
 	assert_null(mw_held_last(&helds, "/app/a.rb:12", 12));
 }
 
+TEST(the_heap_at_two_times)
+{
+	struct mw_held_heap a = { .t = -1 }, b = a;
+
+	assert_false(mw_held_heaps(NULL, 0, &a, &b));
+	assert_false(mw_held_heaps(&helds, 0, &a, &b));
+	mw_helds_add_heap(&helds, 100, 7);
+	mw_helds_add_heap(&helds, 100, 8); /* no later: dropped */
+	mw_helds_add_heap(&helds, 150, 9);
+	assert_false(mw_held_heaps(&helds, 0, &a, &b)); /* too near to each other */
+	assert_true(a.t < 0 && b.t < 0);
+	mw_helds_add_heap(&helds, 300, 20);
+	assert_true(mw_held_heaps(&helds, 0, &a, &b));
+	assert_true(a.t == 100 && a.bytes == 7 && b.t == 300 && b.bytes == 20);
+	assert_true(mw_held_heaps(&helds, 101, &a, &b));
+	assert_true(a.t == 150 && a.bytes == 9);
+	assert_false(mw_held_heaps(&helds, 301, &a, &b));
+	/* a long time: the first are thinned out, and the last is there */
+	for (int i = 1; i <= 10 * MW_HELD_HEAPS; i++)
+		mw_helds_add_heap(&helds, 300 * (1 + i), (uint64_t)i);
+	assert_true(helds.heaps_n <= MW_HELD_HEAPS && helds.heaps_n >= MW_HELD_HEAPS / 2);
+	assert_true(mw_held_heaps(&helds, 0, &a, &b));
+	assert_true(b.t == 300 * (1 + 10 * MW_HELD_HEAPS) && b.bytes == 10 * MW_HELD_HEAPS);
+	assert_true(a.t < b.t / 2);
+}
+
 TEST(one_proof)
 {
 	proof(100, 1000, 0, 0);

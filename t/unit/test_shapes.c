@@ -255,23 +255,37 @@ static bool is_then(const struct shape *s, const struct mw_verdict *v, double t,
 	return !m->given || (off < 0 ? -off : off) <= (m->within > 0 ? m->within : step);
 }
 
+/* Proofs of Ruby's heap up to then. */
+static void prove(struct mw_helds *to, const struct shape *s)
+{
+	const struct term *t = s->reached.terms;
+
+	for (size_t i = t->first; i < t->first + t->n && recorded_points[i].t <= s->lasts; i++)
+		mw_helds_add_heap(to, s->starts + recorded_points[i].t, (uint64_t)recorded_points[i].v);
+}
+
 /* The verdict after that time. */
 static void ask(struct shape *s, double lasts)
 {
 	struct played *p = malloc(sizeof(*p));
 	struct mw_evidence e;
 	struct mw_verdict v;
+	struct mw_helds helds = { 0 };
 	char sentence[500], json[4000], member[40], kind[20];
 	double whole = s->lasts;
 	bool right;
 
 	s->lasts = lasts;
 	play(p, s);
-	struct mw_evidence_source src = { .no_proof = "there is no process",
-					  .history = &p->history,
-					  .now = s->starts + s->lasts,
-					  .curves = curves,
-					  .ctx = p };
+	prove(&helds, s);
+	struct mw_evidence_source src = {
+		.no_proof = "there is no process",
+		.history = &p->history,
+		.now = s->starts + s->lasts,
+		.held = &helds,
+		.curves = curves,
+		.ctx = p
+	};
 	assert_int_equal(mw_evidence_make(&e, &src, s->from, s->to), 0);
 	assert_int_equal(mw_verdict_make(&v, &e), 0);
 	plain(sentence, sizeof(sentence), mw_verdict_sentence, &v);

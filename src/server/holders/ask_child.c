@@ -367,6 +367,7 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 	h->n_lost = c->found->n_lost;
 	memcpy(h->lost, c->found->lost, sizeof(h->lost));
 	h->objects = c->found->objects;
+	h->object_bytes = c->found->object_bytes;
 	h->gc_disabled = c->gc_disabled;
 	h->ns = c->found->ns;
 	h->stop_ns = c->stop_ns;

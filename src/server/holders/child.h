@@ -23,7 +23,7 @@ enum mw_found_state { MW_FOUND_NOTHING_YET, MW_FOUND_ALL, MW_FOUND_NO_MEMORY };
 struct mw_findings {
 	uint32_t state; /* release by the child, acquire by the parent */
 	uint32_t n, text_n;
-	uint64_t blocks, bytes, sampled, objects, ns;
+	uint64_t blocks, bytes, sampled, objects, object_bytes, ns;
 	struct mw_suspected suspects[MW_SUSPECTS];
 	uint32_t n_lost;
 	struct mw_lost lost[MW_LOST];
@@ -75,6 +75,7 @@ struct mw_walk {
 	size_t n_mappings;
 	/* objects */
 	uint32_t n_objects, n_reached;
+	uint64_t reached_bytes; /* of the slots of those n_reached */
 	uint32_t *parent;  /* by number; 0: not reached */
 	uintptr_t *queue;  /* n_reached objects, nearest to a root first */
 	const char *roots[MW_ROOTS];

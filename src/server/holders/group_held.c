@@ -265,4 +265,5 @@ void mw_group(struct mw_walk *w)
 	if (!w->wanted)
 		find_lost(w);
 	w->found->objects = w->n_reached;
+	w->found->object_bytes = w->reached_bytes;
 }

@@ -44,15 +44,16 @@ static const struct mw_heap_pages *pages_of(const struct mw_walk *w)
 	return w->objects_at.of;
 }
 
+static int64_t number_in(const struct mw_heap_slots *p, uintptr_t word)
+{
+	return (int64_t)p->first + (int64_t)((word - p->start) / p->slot);
+}
+
 int64_t mw_object_number(const struct mw_walk *w, uintptr_t word)
 {
 	int64_t i = mw_ranges_find(&w->objects_at, word);
-	const struct mw_heap_slots *p;
 
-	if (i < 0)
-		return -1;
-	p = &pages_of(w)->v[i];
-	return (int64_t)p->first + (int64_t)((word - p->start) / p->slot);
+	return i < 0 ? -1 : number_in(&pages_of(w)->v[i], word);
 }
 
 bool mw_has_objects(const struct mw_walk *w, uintptr_t start, uintptr_t end)
@@ -111,11 +112,15 @@ static void reached(mw_ruby_value v, void *ctx)
 {
 	struct step *s = ctx;
 	struct mw_walk *w = s->w;
-	int64_t number = mw_object_number(w, v);
+	int64_t i = mw_ranges_find(&w->objects_at, v), number;
 
-	if (number < 0 || w->parent[number])
+	if (i < 0)
+		return;
+	number = number_in(&pages_of(w)->v[i], v);
+	if (w->parent[number])
 		return;
 	w->parent[number] = s->parent;
+	w->reached_bytes += pages_of(w)->v[i].slot;
 	w->queue[w->n_reached++] = v;
 }
 

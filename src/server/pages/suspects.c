@@ -262,6 +262,8 @@ void mw_site_proved(struct mw_site *s, struct mw_suspects *q)
 	p->gc_t = q->t;
 	for (uint32_t i = 0; i < q->n; i++)
 		take_one(s, q, i);
+	if (q->holders.objects)
+		mw_helds_add_heap(&p->helds, q->t, q->holders.object_bytes);
 	if (q->made) {
 		p->made_of = q->made;
 		p->made_owner[0] = '\0';

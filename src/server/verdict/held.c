@@ -37,6 +37,32 @@ void mw_helds_free(struct mw_helds *all)
 	memset(all, 0, sizeof(*all));
 }
 
+void mw_helds_add_heap(struct mw_helds *all, double t, uint64_t bytes)
+{
+	if (all->heaps_n && !(t > all->heap[all->heaps_n - 1].t))
+		return;
+	if (all->heaps_n == MW_HELD_HEAPS) {
+		all->heaps_n /= 2;
+		for (uint32_t i = 0; i < all->heaps_n; i++)
+			all->heap[i] = all->heap[2 * i];
+	}
+	all->heap[all->heaps_n++] = (struct mw_held_heap){ t, bytes };
+}
+
+bool mw_held_heaps(const struct mw_helds *all, double since, struct mw_held_heap *first,
+		   struct mw_held_heap *last)
+{
+	uint32_t n = all ? all->heaps_n : 0, i = 0;
+
+	while (i < n && all->heap[i].t < since)
+		i++;
+	if (i >= n || all->heap[n - 1].t - all->heap[i].t < APART)
+		return false;
+	*first = all->heap[i];
+	*last = all->heap[n - 1];
+	return true;
+}
+
 static bool is_of(const struct mw_held *h, const char *location, size_t len)
 {
 	return h->location && h->len == len && !memcmp(h->location, location, len);

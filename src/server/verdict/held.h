@@ -5,6 +5,7 @@
  * A proof is what server/holders found out in a forked child. It says of some locations which of
  * their live bytes Ruby's roots or a library's memory lead to, which are garbage, and which nothing leads
  * to. This keeps the last ones, and answers for a location: of what it grew by, how much is kept?
+ * It also keeps how much of Ruby's heap the roots reach.
  *
  * All zero at first. Not thread-safe: the owner of the site makes all calls. Times are seconds of
  * uptime, sizes bytes.
@@ -20,7 +21,8 @@ enum {
 	MW_HELDS = 96,        /* answers that are kept, each about one location */
 	MW_HELD_OWNER = 160,  /* bytes of an owner's name, with its NUL */
 	MW_HELD_GROWN =
-		64 << 10 /* a location must have grown by so much between two proofs, or since the start */
+		64 << 10, /* a location must have grown by so much between two proofs, or since the start */
+	MW_HELD_HEAPS = 64 /* even */
 };
 
 /* One location at one time. */
@@ -40,14 +42,24 @@ struct mw_held {
 	char owner[MW_HELD_OWNER]; /* of most of what is kept: "Audit::LOG, an Array"; "": no name */
 };
 
+/* Ruby's heap at one time: the slots of objects that its roots reach. */
+struct mw_held_heap {
+	double t;
+	uint64_t bytes;
+};
+
 struct mw_helds {
 	uint32_t n; /* ever added */
 	struct mw_held v[MW_HELDS]; /* a ring */
+	uint32_t heaps_n; /* in heap[], ascending; if it is full, every second one goes, but the first stays */
+	struct mw_held_heap heap[MW_HELD_HEAPS];
 };
 
 /* Adds an answer; copies its location. False: no memory, and nothing changed. */
 bool mw_helds_add(struct mw_helds *, const struct mw_held *);
 void mw_helds_free(struct mw_helds *); /* all zero again */
+/* t: later than that of the one before, or it is dropped */
+void mw_helds_add_heap(struct mw_helds *, double t, uint64_t bytes);
 
 /* The last answer about a location; NULL: there is none. It stays until the next one is added. */
 const struct mw_held *mw_held_last(const struct mw_helds *, const char *location, size_t len);
@@ -74,6 +86,13 @@ bool mw_held_turns_over(const struct mw_helds *, const char *location, size_t le
 
 /* The kept part of all that one proof saw; NaN: there is none. */
 double mw_held_part(const struct mw_held *);
+
+/*
+ * The first proof of Ruby's heap at `since` or later, and the last one. False: they are the same, or too near to each
+ * other, and nothing is set.
+ */
+bool mw_held_heaps(const struct mw_helds *, double since, struct mw_held_heap *first,
+		   struct mw_held_heap *last);
 
 /* Is more than half of what the last proof saw garbage of which nobody knows whether its objects free it? */
 bool mw_held_unclear(const struct mw_helds *, const char *location, size_t len, double since);

@@ -13,6 +13,7 @@ enum {
 	MAJORS_LEAST = 3 /* collections, of which garbage hardly outlives each */
 };
 #define KEPT_LEAST 0.4 /* of a growth: if less of it is kept, it is garbage that grows */
+#define HEAP_KEPT_LEAST 0.25 /* of pages that were added, which have room for garbage, too */
 
 /*
  * Has a major collection since the last proof left hardly more than that saw kept? Then what was kept grew until
@@ -141,8 +142,24 @@ static uint32_t majors_since(const struct mw_scale *s, double since)
 }
 
 /*
+ * The part of the heap's growth since then that Ruby reaches, as two proofs saw it which saw a third of the growth; NaN:
+ * there are none. The rest is room for garbage. The series of the heap is in t[] and v[].
+ */
+static double heap_kept_share(const struct mw_evidence *e, const struct mw_look *l, size_t n, double since)
+{
+	struct mw_held_heap a, b;
+	double grown = mw_look_last(l, n) - mw_look_value_at(l, n, since), seen;
+
+	if (!mw_held_heaps(e->held, since, &a, &b))
+		return UNKNOWN;
+	seen = mw_look_value_at(l, n, b.t) - mw_look_value_at(l, n, a.t);
+	return seen > 0 && seen >= grown / 3 ? ((double)b.bytes - (double)a.bytes) / seen : UNKNOWN;
+}
+
+/*
  * Ruby's heap hardly shrinks, and has room for the garbage between two major collections. So some of these must
- * have run since, or sampled objects must have outlived two of them; and it must still grow.
+ * have run since, or sampled objects must have outlived two of them; proofs mustn't show that it is room for
+ * garbage; and it must still grow.
  */
 bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
 {
@@ -150,12 +167,16 @@ bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const s
 	uint32_t majors = majors_since(s, t->since);
 	size_t n = mw_look_series(l, MW_PART_HEAP);
 	double third = (s->to - t->since) / 3, all = mw_look_last(l, n) - mw_look_value_at(l, n, t->since);
+	double share = heap_kept_share(e, l, n, t->since);
 
+	if (majors == MW_KIB_UNKNOWN)
+		return true;
+	if (share < HEAP_KEPT_LEAST ||
+	    !(mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6))
+		return false;
 	/* collections in between found a part full that has tripled */
-	return majors == MW_KIB_UNKNOWN ||
-	       ((majors >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
-		 mw_made_bytes(e, t->since) > all / 4) &&
-		mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6);
+	return majors >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
+	       mw_made_bytes(e, t->since) > all / 4;
 }
 
 /* Did the series in t[] and v[] come to a new high in the last quarter of its time, by a tenth of its rate? */

@@ -74,6 +74,8 @@ static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_l
 	judge_kind(v, e, looks, n, &stopped);
 	v->at_once = stopped || (!v->growing && mw_accused_stopped(e, looks, n));
 	mw_judge_add_proof(v, e, looks, n);
+	if (e->held && e->held->heaps_n)
+		v->reached = e->held->heap[e->held->heaps_n - 1];
 	mw_judge_growers(v, e, looks, n);
 	if (v->kind == MW_VERDICT_HEAP || v->part == MW_PART_HEAP || v->rate_of == MW_PART_HEAP ||
 	    (v->kind == MW_VERDICT_EXPLODES && v->moved[MW_PART_HEAP] > v->change / 2) ||

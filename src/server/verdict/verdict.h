@@ -186,6 +186,7 @@ struct mw_verdict {
 	double kept; /* the part of the growth of live memory that is kept, by proof; NaN: there is none */
 	double at_kept; /* likewise, of the growth of locations[0] */
 	const struct mw_held *held; /* the last proof of locations[0]; NULL: none */
+	struct mw_held_heap reached; /* the last proof of Ruby's heap; t is 0: there is none */
 	const char *no_proof; /* why there is none, and none will be; NULL: there is one, or one is to come */
 	bool awaits; /* UNCOLLECTED: a proof is to come */
 	unsigned kept_lines; /* GROWS: so many lines rise that keep it, beneath memory that comes and goes; 0: all does */

@@ -113,6 +113,18 @@ static void held(struct mw_buf *b, const struct mw_held *h)
 	mw_buf_str(b, "}");
 }
 
+static void reached(struct mw_buf *b, const struct mw_held_heap *h)
+{
+	if (!(h->t > 0)) {
+		mw_json_str(b, "\nheap_reached", NULL);
+		return;
+	}
+	mw_json_open(b, "\nheap_reached", '{');
+	mw_json_seconds(b, "t", h->t);
+	mw_json_u64(b, "bytes", h->bytes);
+	mw_buf_str(b, "}");
+}
+
 static void made(struct mw_buf *b, const struct mw_verdict_made *m)
 {
 	mw_json_open(b, "\nmade", '{');
@@ -174,6 +186,7 @@ static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 		held(b, v->held);
 	else
 		mw_json_str(b, "\nproof", NULL);
+	reached(b, &v->reached);
 	if (v->made.samples && v->made.at.location)
 		made(b, &v->made);
 	else
