@@ -251,6 +251,28 @@ class HoldersTest < Minitest::Test
     assert_operator found[4].sum { |r| r[:bytes] }, :<, 1 << 16, found[4].inspect
   end
 
+  # Within a finalizer none of those runs that the next collection finds. Ruby 4.0 keeps them in a list, where others have
+  # their class.
+  def test_what_waits_for_its_finalizer
+    found = value_of(<<~'RUBY', preload: TRACKER)
+      def files = Array.new(50) { File.open(IO::NULL) }
+      at = "#{__FILE__}:#{__LINE__ - 1}"
+      def deep(n) = n.zero? ? [1].pack("J").sum : deep(n - 1)
+      rows = nil
+      1.times do
+        ObjectSpace.define_finalizer(Object.new, proc do
+          1.times { files }
+          deep(200)
+          GC.start
+          rows ||= Mwrap.holders(at).select { |r| r[:by] == :garbage }.map { |r| [r[:holder], r[:blocks]] }
+        end)
+      end
+      deep(200) && GC.start until rows
+      rows
+    RUBY
+    assert_includes 45..50, found.to_h["(waits for its finalizer)"], found.inspect
+  end
+
   def test_since_a_generation
     found = value_of(<<~'RUBY', preload: TRACKER)
       def text = "a" * 1000

@@ -134,6 +134,8 @@ static void hidden(uintptr_t v, char to[MW_LABEL])
 		name = rb->rb_objspace_data_type_name(v);
 	if (type == MW_T_ICLASS)
 		name = "included module";
+	if (type == MW_T_ZOMBIE)
+		name = "waits for its finalizer";
 	snprintf(to, MW_LABEL, "(%s)", name ? name : "internal");
 }
 

@@ -123,10 +123,13 @@ static inline bool mw_ruby_is_module(mw_ruby_value v)
 	return t == MW_T_CLASS || t == MW_T_MODULE;
 }
 
-/* Its class as the object has it, maybe a singleton one; 0: none. */
+/*
+ * Its class as the object has it, maybe a singleton one; 0: none. One that waits for its finalizer has lost it: Ruby 4.0
+ * keeps the next one that waits there.
+ */
 static inline mw_ruby_value mw_ruby_class(mw_ruby_value v)
 {
-	return mw_ruby_word(v, 1);
+	return mw_ruby_type(v) == MW_T_ZOMBIE ? 0 : mw_ruby_word(v, 1);
 }
 
 /* The number of an internal object's type. Ruby's versions number the types differently. */
