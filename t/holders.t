@@ -255,14 +255,15 @@ class HoldersTest < Minitest::Test
   # their class.
   def test_what_waits_for_its_finalizer
     found = value_of(<<~'RUBY', preload: TRACKER)
-      def files = Array.new(50) { File.open(IO::NULL) }
+      def files(n) = n.zero? ? Array.new(50) { File.open(IO::NULL) }.size : files(n - 1)
       at = "#{__FILE__}:#{__LINE__ - 1}"
       def deep(n) = n.zero? ? [1].pack("J").sum : deep(n - 1)
       rows = nil
       1.times do
         ObjectSpace.define_finalizer(Object.new, proc do
-          1.times { files }
+          files(50)
           deep(200)
+          3.times { Array.new(9) { String.new } } # nor is the array of files left in the interpreter
           GC.start
           rows ||= Mwrap.holders(at).select { |r| r[:by] == :garbage }.map { |r| [r[:holder], r[:blocks]] }
         end)
