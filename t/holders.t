@@ -251,6 +251,23 @@ class HoldersTest < Minitest::Test
     assert_operator found[4].sum { |r| r[:bytes] }, :<, 1 << 16, found[4].inspect
   end
 
+  # Half of an address beside a small int points into the largest mappings. It is an address where one begins.
+  def test_half_an_address
+    found = owners(<<~'RUBY', [6, 7])
+      require "fiddle"
+      size, int = Fiddle::TYPE_SIZE_T, Fiddle::TYPE_INT
+      allocate, map = { "malloc" => [size], "mmap" => [size, size, int, int, int, size] }.map { |name, takes| Fiddle::Function.new(Fiddle::Handle::DEFAULT[name], takes, size) }
+      lost, kept = [0, 0x5a00_0000_0000].map { |at| Fiddle::Pointer.new(map.call(at, 8 << 30, 3, 0x4022, -1, 0)) } # MAP_NORESERVE
+      $words = Fiddle::Pointer.new(allocate.call(64))
+      40.times { |i| lost[8 * i, 8] = [allocate.call(200)].pack("J") }
+      40.times { |i| kept[8 * i, 8] = [allocate.call(200)].pack("J") }
+      $words[0, 16] = [(lost.to_i + (4 << 30)) >> 32 << 32 | 60_000, kept.to_i].pack("J*")
+      lost = kept = nil
+    RUBY
+    assert_operator row(found[6], "(nothing)")[:blocks], :>=, 38, found[6].inspect
+    assert_operator row(found[7], "Fiddle::Pointer")[:blocks], :>=, 38, found[7].inspect
+  end
+
   # Within a finalizer none of those runs that the next collection finds. Ruby 4.0 keeps them in a list, where others have
   # their class.
   def test_what_waits_for_its_finalizer

@@ -38,15 +38,20 @@ static void found(struct scan *s, uint32_t i, enum mw_shape shape)
 }
 
 /*
+ * A word whose low half is a small number is an int beside a pad that has half of an old address, unless a block begins
+ * there. The largest blocks and mappings are where such words point.
+ *
  * A block that was data to the one who led to it may be anything to another one, who leads to it, too. A JIT's own
  * blocks are vectors with room that isn't written yet: whatever address is there is an old one.
  */
 static void look_at_word(struct scan *s, uintptr_t word)
 {
+	enum { SMALL = 1 << 16 };
 	struct mw_walk *w = s->w;
 	int64_t i = mw_ranges_find(&w->blocks_at, word);
 
-	if (i < 0 || (s->from_jit && w->blocks[i].id != MW_ID_JIT))
+	if (i < 0 || (s->from_jit && w->blocks[i].id != MW_ID_JIT) ||
+	    ((word & UINT32_MAX) < SMALL && w->blocks[i].addr != word))
 		return;
 	if (!w->via[i]) {
 		w->via[i] = (uint8_t)s->via;
