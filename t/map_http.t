@@ -128,6 +128,32 @@ class MapHttpTest < Minitest::Test
     assert_operator map["trim"]["bytes"], :<, 1 << 20
   end
 
+  # How blocks came to be missing in the table: what is said of the rest of the allocator's memory must not count on them.
+  MISSING = {
+    "allocations are sampled" => [{ options: "counts:sampled" }, nil],
+    "allocations were sampled for a while" => [{ options: "counts:sampled" }, "/exact"],
+    "tracking was paused for a while" => [{}, "/pause", "/resume"]
+  }.freeze
+
+  def test_where_blocks_are_missing
+    MISSING.each.with_index do |(why, (how, *controls)), i|
+      app = start(**how, at: at = path("#{i}.sock"))
+      controls.compact.each { |c| assert_equal 200, request("POST", c, at: at).status, c }
+      m = map(at: at)
+      assert_equal [why.include?("pause") ? "paused" : "sampled", false], m.values_at("missing", "late")
+      assert_equal [0, 0, nil, nil], [part(m, "empty"), part(m, "ends"), *m["trim"].values_at("bytes", "least_bytes")], why
+      assert_operator part(m, "unknown") + part(m, "holes") + part(m, "live"), :>, 1 << 20, why
+      refute_match(/empty|malloc_trim|ARENA_MAX/, [m["sentence"], *m["advice"]].join, why)
+      assert_includes m["sentence"], "blocks aren\u2019t known, since #{why}: " if why == "allocations are sampled"
+      answer = get("/map/whatif?at=#{escape(here(4))}", at: at)
+      assert_equal [409, "map: not all blocks are known, since #{why}\n"], [answer.status, answer.body]
+      assert_includes body("/map", at: at).force_encoding("UTF-8"), "gives back what is free: how much isn\u2019t known.</form>"
+      # though it isn't known how much, it is given back
+      assert_match(/\Atrim: resident memory fell by /, request("POST", "/map/trim", at: at).body)
+      app.finish
+    end
+  end
+
   # Threads keep freed blocks in caches, which keep their pages: the least that a trim gives back counts these out.
   def test_what_caches_keep
     app = served(File.join(ROOT, ".build/t/programs/fragment"), "8", "200000", "700", "10", options: ["children:all"])

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 27u
+#define MW_API_VERSION 28u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -156,6 +156,15 @@ struct mw_live_sums {
 	size_t size;           /* bytes of memory there */
 };
 
+/* Blocks may live that are in no row, and that no each_live shows. The first reason that holds. */
+enum mw_missing {
+	MW_MISSING_NONE,    /* all are known */
+	MW_MISSING_SAMPLED, /* allocations are sampled, or were when a block was made */
+	MW_MISSING_BEFORE,  /* tracking began in a process that ran already */
+	MW_MISSING_PAUSED,  /* tracking was off for a while */
+	MW_MISSING_MEMORY   /* the tracker had no memory for their records */
+};
+
 struct mw_stats {
 	uint64_t total, allocations, freed, frees; /* sums over all rows */
 	uint64_t live_bytes, live;
@@ -196,6 +205,7 @@ struct mw_stats {
 	uint64_t live_samples;    /* live blocks that stand for others; 0: all figures are exact */
 	uint64_t live_error;      /* bytes by which live_bytes may be off, in 19 of 20 cases */
 	uint64_t lost;            /* live blocks without a record */
+	enum mw_missing missing;  /* why live blocks may be in no row */
 	/*
 	 * Since the start; a reset doesn't change these.
 	 *  - overruns: blocks whose last bytes, the tracker's tail, were overwritten. free or

@@ -85,9 +85,9 @@ enum mw_map_cell mw_map_cell_is(const struct mw_map_making *k, const struct mw_m
 		return MW_MAP_IS_USED;
 	if (a->kind == MW_AREA_ANON || !k->walk.glibc)
 		return k->walk.glibc || !a->live ? MW_MAP_IS_OTHER :
-		       k->map->late              ? MW_MAP_IS_UNKNOWN :
+		       k->map->missing           ? MW_MAP_IS_UNKNOWN :
 						   MW_MAP_IS_EMPTY;
-	if (k->map->late)
+	if (k->map->missing)
 		return MW_MAP_IS_UNKNOWN;
 	return a->last && at >= a->used ? MW_MAP_IS_END : MW_MAP_IS_EMPTY;
 }
@@ -100,7 +100,7 @@ static void add_page(struct mw_map_making *k, struct mw_map_area *a, uintptr_t a
 	switch (mw_map_cell_is(k, a, at, e)) {
 	case MW_MAP_IS_USED:
 		parts[MW_MAP_LIVE] += e->live;
-		parts[MW_MAP_HOLES] += page - e->live;
+		parts[k->map->sampled ? MW_MAP_UNKNOWN : MW_MAP_HOLES] += page - e->live;
 		if (free_then && (!k->walk.glibc || a->kind != MW_AREA_ANON))
 			k->empty_then += page;
 		else if (free_then) /* a block of its own mapping goes at once */
@@ -143,6 +143,9 @@ static void estimate_trim(struct mw_map_making *k)
 	struct mw_map_trim *t = &k->map->trim;
 	uint64_t tasks = 0, cached, chunks, pages, calls, unknown;
 
+	t->known = !k->map->missing;
+	if (!t->known)
+		return;
 	if (!strcmp(k->map->allocator, "mimalloc"))
 		t->bytes = k->empty_then = 0;
 	mw_tasks_each(count_task, &tasks);

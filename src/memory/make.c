@@ -33,7 +33,7 @@ const char *mw_map_part_title(enum mw_map_part p)
 {
 	static const char *const titles[] = {
 		"live blocks",    "holes beside live blocks", "empty pages",
-		"ends of arenas", "from before the start",    "Ruby\xe2\x80\x99s heap pages",
+		"ends of arenas", "unknown blocks",           "Ruby\xe2\x80\x99s heap pages",
 		"stacks",         "libraries and files",      "mwrap",
 		"other memory"
 	};
@@ -217,7 +217,8 @@ static void fill_in_blocks(struct mw_map_making *k)
 	struct mw_stats stats;
 
 	k->walk.api->stats(&stats);
-	k->map->late = strcmp(stats.how, "preload") != 0;
+	k->map->missing = stats.missing;
+	k->map->sampled = stats.sampled;
 	mw_map_fill(&k->walk);
 }
 

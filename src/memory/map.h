@@ -29,7 +29,7 @@ enum mw_map_part {
 	MW_MAP_HOLES,   /* the rest of pages that have live blocks */
 	MW_MAP_EMPTY, /* the allocator's pages without a live block: a trim gives back most of them */
 	MW_MAP_ENDS, /* the same at the end of one of glibc's thread arenas: a trim leaves these */
-	MW_MAP_UNKNOWN, /* pages without a known block in a process that the tracker joined late */
+	MW_MAP_UNKNOWN, /* the allocator's pages without a known block, where some blocks aren't known; and the rest of others, if allocations are sampled */
 	MW_MAP_RUBY, /* Ruby's heap pages */
 	MW_MAP_STACKS,
 	MW_MAP_FILES, /* libraries and other files, also private copies of their pages */
@@ -118,6 +118,7 @@ struct mw_map_ruby {
  * memory back in that thread only: 0.
  */
 struct mw_map_trim {
+	bool known; /* false: some blocks aren't, and the rest is 0 */
 	uint64_t bytes; /* given back, at most */
 	uint64_t least; /* glibc: the same without pages of blocks that threads' caches keep; chunks.c */
 	uint64_t ns; /* time that it holds locks of the allocator's, roughly */
@@ -126,7 +127,8 @@ struct mw_map_trim {
 struct mw_map {
 	const char *allocator; /* static; "" if it isn't known */
 	size_t page; /* bytes */
-	bool late; /* tracking began in a process that ran already */
+	enum mw_missing missing; /* which blocks aren't known */
+	bool sampled; /* allocations are, now: few blocks are known */
 	/* Bytes that a map has no room or time for: */
 	uint64_t left_out; /* in memory or swapped out, in none of the parts: MW_MAP_LEAVES (pages.h) */
 	uint64_t unsearched; /* of address space in which it isn't known what is in memory */

@@ -342,7 +342,7 @@ test("scale, legend and amounts", () => {
 	assert.equal(scaleWords(0, 128, 4096), "One square = 4 KiB, one row = 512 KiB");
 	assert.equal(scaleWords(5, 256, 4096), "One square = 4 MiB (1,024 pages), one row = 1 GiB");
 	assert.ok(!legend(MAP.json).some(([name]) => ["swapped", "unknown"].includes(name)));
-	assert.equal(legend({ ...MAP.json, late: true, swapped_bytes: 1 }).length, legend(MAP.json).length + 2);
+	assert.equal(legend({ ...MAP.json, missing: "sampled", swapped_bytes: 1 }).length, legend(MAP.json).length + 2);
 	assert.deepEqual(stressed("215 MB is in memory. 137 MB (64 %) is empty; 26,371 blocks."),
 		[["215 MB", true], [" is in memory. ", false], ["137 MB (64 %)", true], [" is empty; 26,371 blocks.", false]]);
 });
@@ -354,6 +354,7 @@ test("two snapshots, a trim and what if, in words", () => {
 	assert.equal(differenceWords(MAP.json, { ...MAP.json, unix: MAP.json.unix + 0.2 }), "A moment later as much is in memory.");
 	assert.equal(trimWords({ bytes: 137e6, least_bytes: 120e6, milliseconds: 80 }, "glibc"), "malloc_trim would give back 114\u00a0MB to 131\u00a0MB. Threads that allocate meanwhile wait up to 80\u00a0ms in all.");
 	assert.match(trimWords({ bytes: 5, least_bytes: 5, milliseconds: 0.2 }, "mimalloc"), /^A trim would give back 5\u00a0B\. .* less than 1\u00a0ms in all\.$/);
+	assert.equal(trimWords({ bytes: null, least_bytes: null, milliseconds: null }, "glibc"), "malloc_trim gives back what is free: how much isn\u2019t known.");
 	assert.equal(trimWords({ bytes: 0, least_bytes: 0, milliseconds: 0 }, "mimalloc"), "A trim would give nothing back.");
 	assert.equal(whatIfWords({ locations: 1, blocks: 1525, bytes: 800000, empty_now_bytes: 1 << 20, empty_then_bytes: 7 << 20 }), "Without 1,525 blocks (781\u00a0KB) of this line, 6.00\u00a0MB more would be empty pages.");
 });

@@ -83,14 +83,14 @@ export function makeMap({ gigabytes = 0, arenas = 16, trimmed = false, hostile =
 		}
 	}
 	lines.sort((a, b) => b.holds_bytes - a.holds_bytes);
-	const parts = [["live", live, "live blocks"], ["holes", holes, "holes beside live blocks"], ["empty", empty, "empty pages"], ["ends", ends, "ends of arenas"], ["unknown", 0, "from before tracking began"],
+	const parts = [["live", live, "live blocks"], ["holes", holes, "holes beside live blocks"], ["empty", empty, "empty pages"], ["ends", ends, "ends of arenas"], ["unknown", 0, "unknown blocks"],
 		["ruby", ruby, "Ruby\u2019s heap pages"], ["stacks", 2 * MB, "threads\u2019 stacks"], ["files", 6 * MB, "programs and libraries"], ["mwrap", 7 * MB, "mwrap itself"], ["other", 9 * MB, "other memory"]]
 		.map(([name, bytes, title]) => ({ name, bytes, title }));
 	const rss = parts.reduce((s, p) => s + p.bytes, 0), mb = (n) => (n / MB).toFixed(0);
 	const levels = [{ fill, line }];
 	while (levels[levels.length - 1].fill.length > TILE || levels.length < 3)
 		levels.push(coarser(fill, line, 4 ** levels.length));
-	const json = { id: "1", pid: 4711, start: "4711-1", now: 12.25, unix: 1764031000.123, allocator, page_bytes: PAGE, rss_bytes: rss, seen_bytes: rss, live_bytes: live, live: 26371, outside_bytes: 0, late: false, milliseconds: 7.1,
+	const json = { id: "1", pid: 4711, start: "4711-1", now: 12.25, unix: 1764031000.123, allocator, page_bytes: PAGE, rss_bytes: rss, seen_bytes: rss, live_bytes: live, live: 26371, outside_bytes: 0, late: false, missing: null, milliseconds: 7.1,
 		sentence: `${mb(rss)} MB is in memory. ${mb(live)} MB of it is live: 26,371 blocks. ${mb(empty)} MB (${Math.round(empty / rss * 100)} %) is empty pages that malloc keeps and malloc_trim gives back.`,
 		advice: [`malloc_trim gives back ${mb(empty)} MB.`, "MALLOC_ARENA_MAX=2 keeps threads from having arenas of their own."], parts, swapped_bytes: 0, shared_bytes: 0, huge_bytes: 0,
 		trim: { bytes: empty, least_bytes: Math.round(empty * 0.88), milliseconds: 80 }, cells, levels: levels.length, tile_cells: TILE, panels,

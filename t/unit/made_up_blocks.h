@@ -17,7 +17,8 @@ static uintptr_t page, area; /* PAGES pages between two guards */
 static struct mw_live blocks[BLOCKS];
 static size_t n_blocks;
 static const char *allocator_name = "jemalloc";
-static const char *how_started = "preload";
+static enum mw_missing missing;
+static bool sampled_now;
 static char names[4][16] = { "", "a.rb:1", "b.rb:2", "c.rb:3" };
 
 static const char *allocator(void)
@@ -53,7 +54,7 @@ static void snapshot_free(struct mw_snapshot *s)
 
 static void stats(struct mw_stats *s)
 {
-	*s = (struct mw_stats){ .how = how_started };
+	*s = (struct mw_stats){ .missing = missing, .sampled = sampled_now };
 }
 
 static struct mw_heap *heap(void)
@@ -93,7 +94,8 @@ static void begin(void)
 		memset((void *)at(i), 1, page);
 	n_blocks = 0;
 	allocator_name = "jemalloc";
-	how_started = "preload";
+	missing = MW_MISSING_NONE;
+	sampled_now = false;
 }
 
 static void end(void)

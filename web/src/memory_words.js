@@ -9,7 +9,7 @@ const GIVER = { glibc: "malloc_trim gives it back" };
 const giver = (allocator) => GIVER[allocator] || "a trim gives it back";
 
 // The legend's rows: [the colour's name, what it means], those that can be there
-export function legend({ allocator, late, swapped_bytes: swapped }) {
+export function legend({ allocator, missing, swapped_bytes: swapped }) {
 	return [
 		["none", "not in memory (given back, or never touched)"],
 		["empty", `in memory, no block is there: ${giver(allocator)}`],
@@ -19,7 +19,7 @@ export function legend({ allocator, late, swapped_bytes: swapped }) {
 		["ruby", "Ruby\u2019s heap pages"],
 		["other", "other memory"],
 		...(swapped ? [["swapped", "swapped out"]] : []),
-		...(late ? [["unknown", "from before tracking began: not known"]] : []),
+		...(missing ? [["unknown", "the allocator\u2019s: no block that is known is there"]] : []),
 	];
 }
 
@@ -35,7 +35,7 @@ export function stateWords(byte, allocator) {
 	case END: return "the end of an arena: empty, a trim leaves it";
 	case RUBY: return "Ruby\u2019s heap page";
 	case SWAPPED: return "swapped out";
-	case UNKNOWN: return "from before tracking began: its blocks aren\u2019t known";
+	case UNKNOWN: return "the allocator\u2019s: no block that is known is there";
 	case OTHER: return "other memory";
 	case UNLOADED: return "loading";
 	default: return DASH;
@@ -105,6 +105,8 @@ const duration = (ms) => (ms < 1 ? "less than 1\u00a0ms" : ms < 1000 ? `${Math.r
 
 // A trim's effect, told before the user confirms it
 export function trimWords({ bytes: most, least_bytes: least, milliseconds }, allocator) {
+	if (most === null)
+		return `${allocator === "glibc" ? "malloc_trim" : "A trim"} gives back what is free: how much isn\u2019t known.`;
 	if (!most)
 		return `${allocator === "glibc" ? "malloc_trim" : "A trim"} would give nothing back.`;
 	const amount = bytes(least) === bytes(most) ? bytes(most) : `${bytes(least)} to ${bytes(most)}`;

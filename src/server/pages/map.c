@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/report/missing.h"
 #include "map.h"
 
 static struct mw_map *make_map(const struct mw_api *api, int statm, const struct mw_map_ruby *ruby)
@@ -181,6 +182,19 @@ static void begin_json(struct mw_call *call)
 	mw_json_head(&call->res->body, s, mw_site_uptime(s), "now", "unix");
 }
 
+/* Are all blocks known? If not, answers with 409. */
+static bool knows_blocks(struct mw_call *call)
+{
+	const struct mw_stats *s = mw_call_stats(call);
+	struct mw_buf why = { 0 };
+
+	if (!s->missing)
+		return true;
+	mw_buf_fmt(&why, "map: not all blocks are known, since %s", mw_missing_why(s->missing, s->sampled));
+	mw_reply_why(call, 409, &why);
+	return false;
+}
+
 void mw_page_map_whatif(struct mw_call *call)
 {
 	struct mw_buf *b = &call->res->body;
@@ -189,7 +203,7 @@ void mw_page_map_whatif(struct mw_call *call)
 	const uint32_t *ids;
 	size_t n;
 
-	if (!has_blocks(call) || !choose_all(call, &c))
+	if (!has_blocks(call) || !knows_blocks(call) || !choose_all(call, &c))
 		return;
 	ids = ids_of(&c, &n);
 	if (mw_map_whatif(call->api, ids, n, &w)) {
@@ -431,7 +445,7 @@ static void trim_and_reply(struct mw_call *call, const struct mw_map_trim *t)
 	int statm = call->req->site ? call->req->site->statm : -1;
 	uint64_t before = 0, after = 0;
 
-	if (t->bytes < TRIM_LEAST) {
+	if (t->known && t->bytes < TRIM_LEAST) {
 		said(call, "trim: not done: it would give back ", t->bytes, " at most");
 		return;
 	}

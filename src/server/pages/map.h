@@ -32,7 +32,7 @@ bool mw_map_explains(enum mw_verdict_kind);
 void mw_map_json(struct mw_buf *, const struct mw_map *, uint32_t id, const struct mw_site *);
 /* The map as a member of /verdict.json: {"parts":[...],"trim":{...},"lines":[...],"mappings":[...]}, few of each. */
 void mw_map_verdict_json(struct mw_buf *, const struct mw_map *);
-/* "bytes":...,"least_bytes":...,"milliseconds":... */
+/* "bytes":...,"least_bytes":...,"milliseconds":...; null: not known */
 void mw_map_trim_json(struct mw_buf *, const struct mw_map_trim *);
 
 /* map_page.c: the page of /map. */

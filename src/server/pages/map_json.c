@@ -3,15 +3,19 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "server/report/missing.h"
 #include "map.h"
 
 enum { LINES = 200, FEW = 5 };
 
 void mw_map_trim_json(struct mw_buf *b, const struct mw_map_trim *t)
 {
-	mw_json_u64(b, "bytes", t->bytes);
-	mw_json_u64(b, "least_bytes", t->least);
-	mw_json_tenths(b, "milliseconds", (double)t->ns / 1e6);
+	mw_json_known(b, "bytes", t->bytes, t->known);
+	mw_json_known(b, "least_bytes", t->least, t->known);
+	if (t->known)
+		mw_json_tenths(b, "milliseconds", (double)t->ns / 1e6);
+	else
+		mw_json_str(b, "milliseconds", NULL);
 }
 
 static void add_advice(void *ctx, const char *s)
@@ -149,7 +153,8 @@ void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const st
 	mw_json_u64(b, "live_bytes", m->live_bytes);
 	mw_json_u64(b, "live", m->live);
 	mw_json_u64(b, "outside_bytes", m->outside);
-	mw_json_bool(b, "late", m->late);
+	mw_json_bool(b, "late", m->missing == MW_MISSING_BEFORE);
+	mw_json_str(b, "missing", mw_missing_name(m->missing));
 	mw_json_tenths(b, "milliseconds", (double)m->ns / 1e6);
 	words(b, m);
 	map_parts_json(b, m);

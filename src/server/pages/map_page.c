@@ -162,6 +162,10 @@ static void trim_form(struct mw_buf *b, void *ctx)
 		return;
 	mw_html_text_in(b, "<form class=\"trim\" action=\"", v->call->req->base,
 			"/map/trim\" method=\"post\"><button>Trim</button> gives back ");
+	if (!t->known) {
+		mw_buf_str(b, "what is free: how much isn\xe2\x80\x99t known.</form>\n");
+		return;
+	}
 	if (t->least < t->bytes) {
 		mw_html_bytes(b, t->least, false);
 		mw_buf_str(b, " to ");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/report/missing.h"
 #include "map.h"
 
 /* Parts below this share of the resident memory aren't worth a sentence. */
@@ -69,7 +70,8 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 	amount(b, m->rss ? m->rss : seen);
 	amount_in(b, " is in memory. ", p[MW_MAP_LIVE], " of it is what ");
 	mw_buf_commas(b, m->live);
-	mw_buf_str(b, m->live == 1 ? " live block uses." : " live blocks use.");
+	mw_buf_str(b, m->sampled ? " sampled" : " live");
+	mw_buf_str(b, m->live == 1 ? " block uses." : " blocks use.");
 	if (worth(m, p[MW_MAP_EMPTY])) {
 		mw_buf_str(b, " ");
 		amount(b, p[MW_MAP_EMPTY]);
@@ -87,8 +89,12 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 		mw_buf_str(b, " is holes beside live blocks: fragmentation.");
 	}
 	if (worth(m, p[MW_MAP_UNKNOWN])) {
-		amount_in(b, " ", p[MW_MAP_UNKNOWN],
-			  " is pages of malloc\xe2\x80\x99s that were there before tracking began: what is in them isn\xe2\x80\x99t known.");
+		mw_buf_str(b, " ");
+		amount(b, p[MW_MAP_UNKNOWN]);
+		percent(b, p[MW_MAP_UNKNOWN], seen);
+		mw_buf_fmt(b,
+			   " is memory of %s in which blocks aren\xe2\x80\x99t known, since %s: part of it may be free.",
+			   allocator(m), mw_missing_why(m->missing, m->sampled));
 	}
 	if (worth(m, p[MW_MAP_RUBY])) {
 		amount_in(b, " ", p[MW_MAP_RUBY], " is Ruby\xe2\x80\x99s heap pages");
@@ -98,7 +104,8 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 		mw_buf_str(b, ".");
 	}
 	if (worth(m, p[MW_MAP_OTHER])) {
-		amount_in(b, " ", p[MW_MAP_OTHER], " is other anonymous memory, which no malloc gave.");
+		amount_in(b, " ", p[MW_MAP_OTHER], " is other anonymous memory, which no malloc gave");
+		mw_buf_str(b, m->sampled ? ", or large blocks that are no samples." : ".");
 	}
 	if (m->swapped >= WORTH) {
 		amount_in(b, " ", m->swapped, " more is swapped out.");
@@ -147,7 +154,7 @@ static void on_trim(const struct advice *a)
 			   "mimalloc gives the memory of a thread back in that thread only: a trim from outside can\xe2\x80\x99t.");
 		give(a, &b);
 	}
-	if (!worth(a->m, t->bytes))
+	if (a->m->missing || !worth(a->m, t->bytes))
 		return;
 	mw_buf_str(&b, glibc(a->m) ? "malloc_trim gives back " : "Asked to, ");
 	if (!glibc(a->m))
@@ -177,7 +184,7 @@ static void on_arenas(const struct advice *a)
 		resident += a->m->panels[i].resident;
 		live += a->m->panels[i].live;
 	}
-	if (arenas < 3 || !worth(a->m, resident - live) || live * PINNED_TIMES > resident)
+	if (a->m->missing || arenas < 3 || !worth(a->m, resident - live) || live * PINNED_TIMES > resident)
 		return;
 	mw_buf_fmt(&b, "%u thread arenas hold ", arenas);
 	amount(&b, resident);
@@ -237,6 +244,8 @@ static void say_kept(struct mw_buf *b, const struct mw_map *m)
 {
 	const struct advice a = { m, append, b };
 
+	if (m->missing)
+		return;
 	amount_in(b, "Now ", m->parts[MW_MAP_EMPTY], " is empty pages, ");
 	if (m->parts[MW_MAP_ENDS]) {
 		amount(b, m->parts[MW_MAP_ENDS]);

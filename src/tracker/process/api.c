@@ -260,6 +260,16 @@ static bool heap_is_whole(void)
 	return !mw_real_joined;
 }
 
+static enum mw_missing missing(const struct mw_stats *s)
+{
+	return s->sampled             ? MW_MISSING_SAMPLED :
+	       mw_real_joined         ? MW_MISSING_BEFORE :
+	       mw_get(&mw_unseen)     ? MW_MISSING_SAMPLED :
+	       mw_get(&mw_was_paused) ? MW_MISSING_PAUSED :
+	       s->lost                ? MW_MISSING_MEMORY :
+					MW_MISSING_NONE;
+}
+
 static void api_stats(struct mw_stats *out)
 {
 	struct mw_row sum = { 0 };
@@ -305,6 +315,7 @@ static void api_stats(struct mw_stats *out)
 	out->live_samples = sum.live_samples;
 	out->live_error = mw_row_live_error(&sum);
 	out->lost = mw_get(&mw_lost);
+	out->missing = missing(out);
 	out->stacks_rate = mw_sampling_rate();
 	out->stacks_ns = mw_sampling_ns();
 	out->stacks = mw_get(&mw_stacks_figures.stacks);

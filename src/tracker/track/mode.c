@@ -85,6 +85,8 @@ void mw_mode_retry(void)
 
 void mw_pause(bool on)
 {
+	if (on)
+		mw_set(&mw_was_paused, true);
 	__atomic_store_n(&mw_paused, on, __ATOMIC_SEQ_CST);
 	mw_mode_choose();
 }

@@ -8,7 +8,7 @@
 int mw_life = MW_NOT_STARTED;
 uintptr_t mw_plain, mw_tails_some, mw_tailless_all;
 bool mw_tails_old;
-bool mw_paused;
+bool mw_paused, mw_was_paused;
 
 void mw_tails_expect(bool tails)
 {

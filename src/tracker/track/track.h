@@ -67,6 +67,7 @@ const char *mw_mode_name(const char **why);
  * a tail that says "not counted", as a quiet thread's block does.
  */
 extern MW_HOT bool mw_paused;
+extern MW_HIDDEN bool mw_was_paused; /* ever. Relaxed; once true, it stays */
 /* mode.c. Any thread. Calls under way count before or after it. */
 void mw_pause(bool on);
 /*
