@@ -487,6 +487,19 @@ class HoldersTest < Minitest::Test
     assert_equal :nothing, row(rows, "(nothing that the tracker knows)")[:by]
   end
 
+  # Of a list some nodes are samples. It isn't known who leads to the others.
+  def test_where_blocks_are_missing
+    rows = value_of(<<~'RUBY', preload: TRACKER, env: { "MWRAP" => "counts:sampled,sample:16k" })
+      require "fiddle"
+      allocate = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SIZE_T)
+      last = $list = Fiddle::Pointer.new(allocate.call(8))
+      4000.times { |i| last = Fiddle::Pointer.new(allocate.call(2000)).tap { |node| last[0, 8] = [node.to_i].pack("J") } }
+      Mwrap.holders("#{__FILE__}:#{__LINE__ - 1}")
+    RUBY
+    refute_includes rows.map { |r| r[:holder] }, "(nothing)"
+    assert_operator row(rows, "(nothing that the tracker knows)")[:blocks], :>, 300
+  end
+
   def test_other_allocators
     Allocators.each do |name, library, package|
       flunk "#{name}: install #{package}" unless library

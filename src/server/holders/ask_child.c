@@ -373,8 +373,9 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 	h->stop_ns = c->stop_ns;
 	h->unread_stacks = c->unread_stacks;
 	api->stats(&stats);
-	h->late = strcmp(stats.how, "preload") != 0;
-	for (size_t i = 0; h->late && i < h->n; i++)
+	h->missing = stats.missing;
+	h->sampled_now = stats.sampled;
+	for (size_t i = 0; h->missing && i < h->n; i++)
 		if (h->rows[i].by == MW_HELD_NOTHING)
 			h->rows[i].holder = "(nothing that the tracker knows)";
 	return MW_HOLDERS_OK;

@@ -96,7 +96,8 @@ struct mw_holders {
 	int gc_disabled; /* 1: by GC.disable, at the fork; 0: no; -1: not known */
 	uint64_t ns, stop_ns; /* the child's time, and that of the fork, in which Ruby stood still */
 	uint32_t unread_stacks; /* of threads whose stacks couldn't be found */
-	bool late; /* blocks from before the tracker's start aren't known: they hold nothing */
+	enum mw_missing missing; /* blocks that aren't known hold nothing: what only they lead to seems lost */
+	bool sampled_now; /* allocations are */
 	char *text; /* the rows point into it */
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/objects/objects.h"
+#include "server/report/missing.h"
 #include "shared/report/row_index.h"
 #include "pages.h"
 
@@ -131,7 +132,8 @@ static void holders_json(struct mw_buf *b, const struct view *v)
 	mw_json_seconds(b, "\nmilliseconds", (double)all->ns / 1e6);
 	mw_json_seconds(b, "\nstopped_milliseconds", (double)all->stop_ns / 1e6);
 	mw_json_u64(b, "\nunread_stacks", all->unread_stacks);
-	mw_json_bool(b, "\nstarted_late", all->late);
+	mw_json_bool(b, "\nstarted_late", all->missing == MW_MISSING_BEFORE);
+	mw_json_str(b, "\nmissing", mw_missing_name(all->missing));
 	mw_json_bool(b, "\nestimated", stats->sampled || stats->live_samples); /* else all blocks are known */
 	json_rows(b, all, "\nrows", false);
 	if (!v->row)
@@ -216,9 +218,11 @@ static void notes(struct mw_buf *b, void *ctx)
 		mw_buf_commas(b, v->holders.unread_stacks);
 		mw_buf_str(b, " threads ran, so their stacks weren\xe2\x80\x99t read. ");
 	}
-	if (v->holders.late)
-		mw_buf_str(b, "Blocks from before the start of tracking aren\xe2\x80\x99t known: what only they "
-			      "lead to counts as held by nothing.");
+	if (v->holders.missing)
+		mw_buf_fmt(b,
+			   "Some blocks aren\xe2\x80\x99t known, since %s: what only they lead to counts as "
+			   "held by nothing.",
+			   mw_missing_why(v->holders.missing, v->holders.sampled_now));
 }
 
 static void put_object_number(struct mw_buf *b, void *ctx)

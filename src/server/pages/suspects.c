@@ -230,13 +230,20 @@ static void take_one(struct mw_site *s, const struct mw_suspects *q, uint32_t i)
 		.kept = of->by[MW_HELD_RUBY] + of->by[MW_HELD_NATIVE],
 		.garbage = of->by[MW_HELD_GARBAGE],
 		.lost = of->by[MW_HELD_NOTHING],
-		.wrapped = of->wrapped,
+		.unclear = of->wrapped,
 		.old_t = q->v[i].old_bytes == q->v[i].old_bytes ? q->old_t : UNKNOWN,
 		.old_bytes = q->v[i].old_bytes,
 		.old_kept = (double)(of->old_by[MW_HELD_RUBY] + of->old_by[MW_HELD_NATIVE] +
 				     of->old_by[MW_HELD_NOTHING])
 	};
 
+	/* what an unknown block leads to isn't lost, and may be garbage */
+	if (q->holders.missing) {
+		held.garbage += held.lost;
+		held.unclear += held.lost;
+		held.old_kept -= (double)of->old_by[MW_HELD_NOTHING];
+		held.lost = 0;
+	}
 	name_owner(&q->holders, i, false, held.owner);
 	(void)mw_helds_add(&s->proofs.helds, &held);
 }

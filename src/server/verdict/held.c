@@ -154,7 +154,7 @@ bool mw_held_unclear(const struct mw_helds *all, const char *location, size_t le
 {
 	const struct mw_held *last = mw_held_last(all, location, len);
 
-	return last && last->t >= since && (double)last->wrapped > all_of(last) / 2;
+	return last && last->t >= since && (double)last->unclear > all_of(last) / 2;
 }
 
 double mw_held_share(const struct mw_helds *all, const char *location, size_t len, double since, double then)

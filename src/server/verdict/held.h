@@ -33,7 +33,8 @@ struct mw_held {
 	uint64_t blocks;
 	/* bytes: reachable, garbage that a collection frees, and what nothing leads to */
 	uint64_t kept, garbage, lost;
-	uint64_t wrapped; /* of garbage: whether its objects free it isn't known */
+	/* of garbage: it may be none, as its objects may not free it, or blocks that aren't known lead to it */
+	uint64_t unclear;
 	/*
 	 * Of the bytes that lived at an earlier time, those that are kept or lost now. A cache that is full
 	 * and replaces its entries has few of them, a leak has them all. old_t: NaN: not known.

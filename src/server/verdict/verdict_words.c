@@ -235,7 +235,7 @@ static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ", ");
 		mw_words_where(b, v);
 	}
-	if (v->held && v->held->garbage > v->held->wrapped && mw_known(v->kept)) {
+	if (v->held && v->held->garbage > v->held->unclear && mw_known(v->kept)) {
 		mw_buf_str(b, ": ");
 		mw_words_bytes(b, (double)v->held->garbage);
 		mw_buf_str(b, " of ");
