@@ -80,6 +80,9 @@ class SampledOverHttpTest < Minitest::Test
     %w[/overruns /overruns.tsv].each { |page| assert_equal 409, get(page).status, page }
     assert_match(/exact counting is off: POST \/exact/, post("/trace/start").body)
     assert_includes get("/").body, "all figures are estimates"
+    # its lists have each sample once
+    one = get("/at/#{escape(row.location)}").body.force_encoding("UTF-8")
+    ["Sampled live blocks by size", "Sampled live blocks by age", "of #{row.live_samples} sampled live blocks", "The sums and how they are divided are estimated"].each { |text| assert_includes one, text }
     before = row
     assert_equal 200, post("/exact").status
     assert_equal "exact", stats["counts"]

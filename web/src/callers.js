@@ -56,7 +56,7 @@ export class Callers {
 	}
 
 	// An answer of /at/LOCATION.json
-	show({ called_by: called, live_bytes: live, total }) {
+	show({ called_by: called, live_bytes: live, live_samples: sampled, total }) {
 		this.root.hidden = !called;
 		if (!called)
 			return;
@@ -66,7 +66,7 @@ export class Callers {
 			el("tbody", {}, called.rows.map((r) => el("tr", {},
 				[bytes(r.live_bytes), ofLive ? share(r.live_bytes, live) : share(r.total, total), bytes(r.total), count(ofLive ? r.live_samples : r.samples)].map((t) => el("td", { class: "num" }, t)),
 				chain(r)))));
-		setText(this.note, `The sums are exact. How they are divided is estimated from ${count(called.samples)} sample${called.samples === 1 ? "" : "s"}.` +
+		setText(this.note, `${sampled ? "The sums and how they are divided are" : "The sums are exact. How they are divided is"} estimated from ${count(called.samples)} sample${called.samples === 1 ? "" : "s"}.` +
 			(called.more ? ` ${count(called.more)} smaller caller${called.more === 1 ? " isn\u2019t" : "s aren\u2019t"} shown.` : ""));
 	}
 }

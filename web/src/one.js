@@ -190,12 +190,13 @@ export class One {
 		this.detail = d;
 		const unit = d.life_unit === "bytes" ? "bytes allocated since" : "garbage collections since";
 		const age = d.life_unit === "bytes" ? sizeRange : countRange;
-		histogram(this.bySize, "Live blocks by size", "size", d.by_size, sizeRange);
+		const listed = d.live_samples ? "Sampled live blocks" : "Live blocks";
+		histogram(this.bySize, `${listed} by size`, "size", d.by_size, sizeRange);
 		const wall = (from, to) => {
 			const times = [this.life.ago(from), this.life.ago(to)];
 			return times[0] === null ? "" : ` (about ${[...new Set(times.map(duration))].join("\u2013")})`;
 		};
-		histogram(this.byAge, `Live blocks by age, in ${unit}`, "age", d.by_age, (from, to) => age(from, to) + wall(from, to));
+		histogram(this.byAge, `${listed} by age, in ${unit}`, "age", d.by_age, (from, to) => age(from, to) + wall(from, to));
 		this.callers.show(d);
 		const lives = d.lives || [];
 		const oldest = d.oldest || lives.slice(-LISTED).reverse();

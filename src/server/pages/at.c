@@ -130,6 +130,17 @@ static void buckets(struct mw_buf *b, const struct mw_bucket *k, size_t n, bool 
 		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"3\">Nothing is live.</td></tr>\n");
 }
 
+/* Where allocations are sampled, the samples alone are known: in the lists each stands for itself. */
+static bool of_samples(const struct view *v)
+{
+	return v->at.row->live_samples != 0;
+}
+
+static void listed_blocks(struct mw_buf *b, void *ctx)
+{
+	mw_buf_str(b, of_samples(ctx) ? "Sampled live blocks" : "Live blocks");
+}
+
 static void by_size(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
@@ -186,9 +197,11 @@ static void lives_caption(struct mw_buf *b, void *ctx)
 
 	if (shown(v) < v->at.lives->n) {
 		mw_html_commas_in(b, "The newest ", shown(v), " of ");
-		many(b, v->at.lives->n, "live block", "live blocks");
+		many(b, v->at.lives->n, of_samples(v) ? "sampled live block" : "live block",
+		     of_samples(v) ? "sampled live blocks" : "live blocks");
 	} else {
-		mw_buf_str(b, "Live blocks, newest first");
+		listed_blocks(b, ctx);
+		mw_buf_str(b, ", newest first");
 	}
 }
 
@@ -240,6 +253,7 @@ static void at_page(struct mw_buf *b, void *ctx)
 		{ .name = "summary", .fill = at_summary, .ctx = v },
 		{ .name = "head", .fill = at_head, .ctx = v },
 		{ .name = "cells", .fill = cells, .ctx = v },
+		{ .name = "listed_blocks", .fill = listed_blocks, .ctx = v },
 		{ .name = "by_size", .fill = by_size, .ctx = v },
 		{ .name = "by_age", .fill = by_age, .ctx = v },
 		{ .name = "age_unit", .fill = age_unit, .ctx = v },

@@ -102,8 +102,9 @@ void mw_html_called(struct mw_buf *b, const struct mw_called *c, const struct mw
 		put_caller_row(b, c, &c->callers.rows[i], at);
 	if (!c->callers.n)
 		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"5\">Nothing was allocated.</td></tr>\n");
-	mw_buf_str(b, "</tbody>\n</table>\n</div>\n<p class=\"note\">The sums are exact. How they are divided is "
-		      "estimated from ");
+	mw_buf_str(b, "</tbody>\n</table>\n</div>\n<p class=\"note\">");
+	mw_buf_str(b, at->live_samples ? "The sums and how they are divided are estimated from " :
+					 "The sums are exact. How they are divided is estimated from ");
 	mw_buf_commas(b, samples);
 	mw_buf_str(b, samples == 1 ? " sample. " : " samples. ");
 	if (c->callers.more) {
