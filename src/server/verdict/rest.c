@@ -4,7 +4,10 @@
 
 #define MIB (1024.0 * 1024)
 
-enum { BOOT_SECONDS = 120 /* steps and rises that ended before are the start */ };
+enum {
+	BOOT_SECONDS = 120, /* steps and rises that ended before are the start */
+	RESTS_SECONDS = 60 /* after a start: then it is over */
+};
 
 static bool has_ended(const struct mw_trend *t)
 {
@@ -183,6 +186,12 @@ void mw_judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const stru
 			v->since = longer->since;
 			v->from = mw_larger(looks[i].scale->from, looks[i].scale->points[0].t);
 		}
+	}
+	/* a start that has just come to rest may go on */
+	if (v->kind == MW_VERDICT_FLAT && has_ended(t) && v->to - v->since < RESTS_SECONDS &&
+	    v->to - e->start < MW_SETTLED_SECONDS) {
+		mw_judge_unsteady(v, e, l, t->begun);
+		return;
 	}
 	mw_judge_measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, l->scale->to,
 			 mw_trend_change);
