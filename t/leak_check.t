@@ -177,6 +177,21 @@ class MwrapctlCheckTest < Minitest::Test
     assert_ends 1, run, stdout: LINE
   end
 
+  # Of sampled blocks few are known: a block that each call loses may be none. A child of ours counts each.
+  def test_sampled_counts
+    write("step.rb", LEAKS)
+    run = mwrap_run(RUBY, CTL, "check", "step.rb", chdir: @dir, env: QUIET, options: "counts:sampled")
+    assert_ends 1, run, stdout: LINE
+    in_process = lambda do |step, options, before = ""|
+      script = "require 'mwrap/check'\nK = []; #{before}\nputs Mwrap::Check.run { #{step} }.lines"
+      mwrap_run(RUBY, "-I#{LIB}", "-e", script, env: QUIET, options: options).stdout
+    end
+    keeps = "K << 'x' * 1000"
+    assert_equal "can't tell: blocks are sampled: call Mwrap.exact!\n", in_process[keeps, "counts:sampled"]
+    assert_match(/\Aleak: -e:3: loses 1 block \(1001 bytes\)/, in_process[keeps, "counts:sampled", "Mwrap.exact!"])
+    assert_equal "can't tell: blocks were sampled meanwhile\n", in_process["#{keeps}; Mwrap.sampled!", ""]
+  end
+
   # A cache larger than all rounds can't be told from a leak, unless it is full before.
   def test_a_cache_that_is_larger_than_the_rounds
     cache = "CACHE = {}\nN = [0]\ndef step = CACHE[(N[0] += 1) % 500] = 'x' * 700\n"

@@ -87,7 +87,11 @@ module Mwrap
 
       # Begins to track, unless that is under way. Raises Unknown.
       def start # :nodoc:
-        return if Mwrap.tracking? && !Mwrap.paused?
+        begin_tracking unless Mwrap.tracking? && !Mwrap.paused?
+        raise Unknown, "blocks are sampled: call Mwrap.exact!" if Mwrap.sampled?
+      end
+
+      def begin_tracking # :nodoc:
         raise Unknown, "tracking is paused: call Mwrap.resume" if Mwrap.tracking? && Mwrap.stats[:how] == "preload"
         ENV.key?("MWRAP") || Mwrap.tracking? ? Mwrap.start : Mwrap.start("stacks:off")
       rescue RuntimeError, ArgumentError => e
@@ -152,6 +156,7 @@ module Mwrap
 
     def require_tracking(lost)
       raise Unknown, "tracking was stopped meanwhile" if Mwrap.paused?
+      raise Unknown, "blocks were sampled meanwhile" if Mwrap.sampled?
       raise Unknown, "the tracker has no memory for more blocks: raise memory_max" if Mwrap.quiet { Mwrap.stats[:lost] } > lost
     end
 

@@ -30,6 +30,7 @@ module Mwrap
       def judge
         $stdout.reopen($stderr)
         ARGV.clear
+        Mwrap.exact! if Mwrap.sampled?
         Mwrap::Check.start
         load(File.expand_path(@script))
         main = TOPLEVEL_BINDING.receiver
