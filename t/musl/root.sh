@@ -79,6 +79,7 @@ for_musl() {
 }
 
 mw_say "building Ruby and libraries for musl"
+unset RUBY # the one that is installed makes the one for musl
 mw_packages musl
 mw_quietly "headers" headers
 mw_quietly "sources" sources
