@@ -240,6 +240,10 @@ class AttachBySignalTest < Minitest::Test
     assert_includes body("/stats", at: "/tmp/mwrap-#{Process.euid}/#{a.pid}.sock"), "Before the start"
     assert_includes body("/", at: "/tmp/mwrap-#{Process.euid}/#{a.pid}.sock"), "<li>before the start <b>"
     assert_equal true, JSON.parse(body("/holders.json", at: "/tmp/mwrap-#{Process.euid}/#{a.pid}.sock"))["started_late"]
+    map = JSON.parse(body("/map.json", at: "/tmp/mwrap-#{Process.euid}/#{a.pid}.sock"))
+    assert_equal [true, "before", nil], [*map.values_at("late", "missing"), map["trim"]["bytes"]]
+    # it gives back whatever is free
+    assert_match(/\Atrim: resident memory fell by /, post("/map/trim", at: "/tmp/mwrap-#{Process.euid}/#{a.pid}.sock").body)
     assert_includes ctl("ps").stdout, "attached"
     assert_equal first, JSON.parse(ctl("ps", "--json").stdout).fetch("rows").find { |p| p["pid"] == a.pid }["before_bytes"]
     assert_equal "done", a.ask("$later = Array.new(2000) { 'l' * 10_000 }")
