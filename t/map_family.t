@@ -70,6 +70,20 @@ class MapFamilyTest < Minitest::Test
     @workers.each { |pid| assert_operator each[pid]["shared_bytes"], :>, 3_000_000 }
   end
 
+  # What one of them doesn't know has no sum.
+  def test_where_blocks_are_missing
+    start
+    careful = @workers[0]
+    %w[pause resume].each { |c| assert_equal 200, request("POST", "/#{careful}/#{c}").status, c }
+    all = JSON.parse(body("/all/map.json"))
+    each = all["each"].to_h { |e| e.values_at("pid", "trim_bytes") }
+    assert_equal [careful], each.select { |_, bytes| bytes.nil? }.keys
+    assert_nil all["trim_bytes"]
+    rows = rows_of("map", "--all", path).to_h { |r| [r["pid"], r["trim_bytes"]] }
+    assert_equal each.transform_values { |bytes| bytes.is_a?(Integer) }, rows.transform_values { |bytes| bytes.is_a?(Integer) }
+    assert_written ctl("map", "--all", "--text", path)
+  end
+
   def test_mwrapctl_lists_each
     start
     rows = rows_of("map", "--all", path)

@@ -76,7 +76,7 @@ module Mwrap
       def processes(snapshot)
         rows = snapshot.each.map do |one|
           parts = Array(one["parts"]).grep(Hash).to_h { |p| p.values_at("name", "bytes") }
-          [*one.values_at("rss_bytes", "live_bytes"), *parts.values_at("holes", "empty"), *one.values_at("trim_bytes", "shared_bytes")].map(&:to_i) + [one["pid"].to_s]
+          [*one.values_at("rss_bytes", "live_bytes"), *parts.values_at("holes", "empty")].map(&:to_i) + [one["trim_bytes"]&.to_i, one["shared_bytes"].to_i, one["pid"].to_s]
         end
         rows.sort_by { |r| [-r[0], r[-1].to_i] }
       end

@@ -12,8 +12,8 @@
 #include "gather.h"
 #include "shared/text/json.h"
 
-/* The number behind `name` and a space at the start of a line; 0: there is none. */
-static uint64_t figure(const struct mw_answer *o, const char *name)
+/* The number behind `name` and a space at the start of a line. False: there is none. */
+static bool figure(const struct mw_answer *o, const char *name, uint64_t *to)
 {
 	size_t len = strlen(name);
 	const char *s = o->text, *end = s + o->n;
@@ -21,33 +21,38 @@ static uint64_t figure(const struct mw_answer *o, const char *name)
 	while (s && s + len < end) {
 		if (!memcmp(s, name, len) && s[len] == ' ') {
 			size_t n = 0;
-			uint64_t v = 0;
 
 			for (s += len + 1; s + n < end && s[n] >= '0' && s[n] <= '9'; n++)
 				;
-			return mw_parse_u64(s, n, &v) ? v : 0;
+			return mw_parse_u64(s, n, to);
 		}
 		s = memchr(s, '\n', (size_t)(end - s));
 		s = s ? s + 1 : NULL;
 	}
-	return 0;
+	return false;
 }
 
-static uint64_t sum(const struct mw_answer *v, size_t n, const char *name)
+/* "name":SUM; null if one of them doesn't know it */
+static void sum(struct mw_buf *b, const char *member, const struct mw_answer *v, size_t n, const char *name)
 {
 	uint64_t all = 0;
+	bool known = true;
 
-	for (size_t i = 0; i < n; i++)
-		if (__builtin_add_overflow(all, figure(&v[i], name), &all))
+	for (size_t i = 0; i < n; i++) {
+		uint64_t one = 0;
+
+		known &= figure(&v[i], name, &one);
+		if (__builtin_add_overflow(all, one, &all))
 			all = UINT64_MAX;
-	return all;
+	}
+	mw_json_known(b, member, all, known);
 }
 
 /* ,"rss_bytes":1 and the like; n processes. */
 static void members(struct mw_buf *b, const struct mw_answer *v, size_t n)
 {
 	for (int i = 0; mw_map_figures[i]; i++)
-		mw_json_u64(b, mw_map_figures[i], sum(v, n, mw_map_figures[i]));
+		sum(b, mw_map_figures[i], v, n, mw_map_figures[i]);
 	mw_json_open(b, "parts", '[');
 	for (int p = 0; p < MW_MAP_PARTS_N; p++) {
 		const char *name = mw_map_part_name((enum mw_map_part)p);
@@ -56,7 +61,7 @@ static void members(struct mw_buf *b, const struct mw_answer *v, size_t n)
 		snprintf(line, sizeof(line), "part_%s", name);
 		mw_json_open(b, NULL, '{');
 		mw_json_str(b, "name", name);
-		mw_json_u64(b, "bytes", sum(v, n, line));
+		sum(b, "bytes", v, n, line);
 		mw_json_str(b, "title", mw_map_part_title((enum mw_map_part)p));
 		mw_buf_str(b, "}");
 	}

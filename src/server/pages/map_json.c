@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* map_json.c - a map for programs; see map.h. */
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "server/report/missing.h"
@@ -135,7 +136,8 @@ void mw_map_lines_of_text(struct mw_buf *b, const struct mw_map *m)
 			       m->shared, m->huge,        m->trim.bytes, m->left_out, m->unsearched };
 
 	for (int i = 0; mw_map_figures[i]; i++)
-		mw_buf_fmt(b, "%s %" PRIu64 "\n", mw_map_figures[i], v[i]);
+		if (m->trim.known || strcmp(mw_map_figures[i], "trim_bytes") != 0)
+			mw_buf_fmt(b, "%s %" PRIu64 "\n", mw_map_figures[i], v[i]);
 	for (int p = 0; p < MW_MAP_PARTS_N; p++)
 		mw_buf_fmt(b, "part_%s %" PRIu64 "\n", mw_map_part_name((enum mw_map_part)p), m->parts[p]);
 }
