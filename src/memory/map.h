@@ -29,7 +29,11 @@ enum mw_map_part {
 	MW_MAP_HOLES,   /* the rest of pages that have live blocks */
 	MW_MAP_EMPTY, /* the allocator's pages without a live block: a trim gives back most of them */
 	MW_MAP_ENDS, /* the same at the end of one of glibc's thread arenas: a trim leaves these */
-	MW_MAP_UNKNOWN, /* the allocator's pages without a known block, where some blocks aren't known; and the rest of others, if allocations are sampled */
+	/*
+	 * Where some blocks aren't known: the allocator's pages without a known block. While allocations are sampled, also
+	 * the rest of its other pages.
+	 */
+	MW_MAP_UNKNOWN,
 	MW_MAP_RUBY, /* Ruby's heap pages */
 	MW_MAP_STACKS,
 	MW_MAP_FILES, /* libraries and other files, also private copies of their pages */

@@ -91,8 +91,8 @@ struct mw_holders {
 	struct mw_suspected suspects[MW_SUSPECTS]; /* all zero of a summary */
 	uint32_t n_lost; /* of a summary: the locations with the most bytes that nothing holds, these first */
 	struct mw_lost lost[MW_LOST];
-	uint64_t objects,
-		object_bytes; /* of Ruby's that its roots reach, and their slots; 0: none was looked at */
+	uint64_t objects; /* of Ruby's that its roots reach; 0: none was looked at */
+	uint64_t object_bytes; /* their slots */
 	int gc_disabled; /* 1: by GC.disable, at the fork; 0: no; -1: not known */
 	uint64_t ns, stop_ns; /* the child's time, and that of the fork, in which Ruby stood still */
 	uint32_t unread_stacks; /* of threads whose stacks couldn't be found */

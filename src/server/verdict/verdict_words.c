@@ -237,7 +237,7 @@ static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 	}
 	if (v->held && v->held->garbage > v->held->unclear && mw_known(v->kept)) {
 		mw_buf_str(b, ": ");
-		mw_words_bytes(b, (double)v->held->garbage);
+		mw_words_bytes(b, (double)(v->held->garbage - v->held->unclear));
 		mw_buf_str(b, " of ");
 		mw_words_bytes(b, (double)(v->held->kept + v->held->garbage + v->held->lost));
 		mw_buf_str(b,
