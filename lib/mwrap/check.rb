@@ -87,11 +87,7 @@ module Mwrap
 
       # Begins to track, unless that is under way. Raises Unknown.
       def start # :nodoc:
-        begin_tracking unless Mwrap.tracking? && !Mwrap.paused?
-        raise Unknown, "blocks are sampled: call Mwrap.exact!" if Mwrap.sampled?
-      end
-
-      def begin_tracking # :nodoc:
+        return if Mwrap.tracking? && !Mwrap.paused?
         raise Unknown, "tracking is paused: call Mwrap.resume" if Mwrap.tracking? && Mwrap.stats[:how] == "preload"
         ENV.key?("MWRAP") || Mwrap.tracking? ? Mwrap.start : Mwrap.start("stacks:off")
       rescue RuntimeError, ArgumentError => e
@@ -144,6 +140,7 @@ module Mwrap
 
     def judge(rounds)
       Check.start
+      raise Unknown, "blocks are sampled: call Mwrap.exact!" if Mwrap.sampled?
       lost = Mwrap.quiet { Mwrap.stats[:lost] }
       rounds.run(@warmup)
       rounds.read # so that this has been done before
