@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* missing.h - blocks that may live and aren't known, in words. What is said of all blocks must not be said then. */
+/*
+ * missing.h - why the tracker doesn't know all live blocks, in words. If it doesn't, no page may say anything of all
+ * blocks.
+ */
 #pragma once
 
 #include "api/api.h"
