@@ -159,7 +159,8 @@ struct mw_live_sums {
 /* Blocks may live that are in no row, and that no each_live shows. The first reason that holds. */
 enum mw_missing {
 	MW_MISSING_NONE,    /* all are known */
-	MW_MISSING_SAMPLED, /* allocations are sampled, or were when a block was made */
+	MW_MISSING_SAMPLED, /* allocations are sampled: few blocks are known */
+	MW_MISSING_ONCE,    /* they were sampled for a while */
 	MW_MISSING_BEFORE,  /* tracking began in a process that ran already */
 	MW_MISSING_PAUSED,  /* tracking was off for a while */
 	MW_MISSING_MEMORY   /* the tracker had no memory for their records */

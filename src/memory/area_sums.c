@@ -100,7 +100,8 @@ static void add_page(struct mw_map_making *k, struct mw_map_area *a, uintptr_t a
 	switch (mw_map_cell_is(k, a, at, e)) {
 	case MW_MAP_IS_USED:
 		parts[MW_MAP_LIVE] += e->live;
-		parts[k->map->sampled ? MW_MAP_UNKNOWN : MW_MAP_HOLES] += page - e->live;
+		parts[k->map->missing == MW_MISSING_SAMPLED ? MW_MAP_UNKNOWN : MW_MAP_HOLES] +=
+			page - e->live;
 		if (free_then && (!k->walk.glibc || a->kind != MW_AREA_ANON))
 			k->empty_then += page;
 		else if (free_then) /* a block of its own mapping goes at once */

@@ -218,7 +218,6 @@ static void fill_in_blocks(struct mw_map_making *k)
 
 	k->walk.api->stats(&stats);
 	k->map->missing = stats.missing;
-	k->map->sampled = stats.sampled;
 	mw_map_fill(&k->walk);
 }
 

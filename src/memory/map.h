@@ -132,7 +132,6 @@ struct mw_map {
 	const char *allocator; /* static; "" if it isn't known */
 	size_t page; /* bytes */
 	enum mw_missing missing; /* which blocks aren't known */
-	bool sampled; /* allocations are, now: few blocks are known */
 	/* Bytes that a map has no room or time for: */
 	uint64_t left_out; /* in memory or swapped out, in none of the parts: MW_MAP_LEAVES (pages.h) */
 	uint64_t unsearched; /* of address space in which it isn't known what is in memory */

@@ -18,7 +18,6 @@ static struct mw_live blocks[BLOCKS];
 static size_t n_blocks;
 static const char *allocator_name = "jemalloc";
 static enum mw_missing missing;
-static bool sampled_now;
 static char names[4][16] = { "", "a.rb:1", "b.rb:2", "c.rb:3" };
 
 static const char *allocator(void)
@@ -54,7 +53,7 @@ static void snapshot_free(struct mw_snapshot *s)
 
 static void stats(struct mw_stats *s)
 {
-	*s = (struct mw_stats){ .missing = missing, .sampled = sampled_now };
+	*s = (struct mw_stats){ .missing = missing };
 }
 
 static struct mw_heap *heap(void)
@@ -95,7 +94,6 @@ static void begin(void)
 	n_blocks = 0;
 	allocator_name = "jemalloc";
 	missing = MW_MISSING_NONE;
-	sampled_now = false;
 }
 
 static void end(void)

@@ -42,7 +42,7 @@ TEST(states)
 	assert_true(m->trim.known);
 	mw_map_free(m);
 	/* joined late, and the like: nobody knows what is in the other pages */
-	for (missing = MW_MISSING_SAMPLED; missing <= MW_MISSING_MEMORY; missing++) {
+	for (missing = MW_MISSING_ONCE; missing <= MW_MISSING_MEMORY; missing++) {
 		m = map();
 		assert_int_equal(m->missing, missing);
 		assert_int_equal(state_of(m, at(6)), MW_MAP_IS_UNKNOWN);
@@ -54,8 +54,10 @@ TEST(states)
 	}
 	/* few blocks are known: others may be beside them */
 	missing = MW_MISSING_SAMPLED;
-	sampled_now = true;
 	m = map();
+	assert_int_equal(state_of(m, at(6)), MW_MAP_IS_UNKNOWN);
+	assert_int_equal(m->parts[MW_MAP_EMPTY], 0);
+	assert_false(m->trim.known || m->trim.bytes);
 	assert_int_equal(m->parts[MW_MAP_HOLES], 0);
 	assert_int_equal(m->parts[MW_MAP_UNKNOWN], page - 1 + page / 2 + (PAGES / 2 - 3) * page);
 	mw_map_free(m);

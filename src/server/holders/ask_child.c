@@ -374,7 +374,6 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 	h->unread_stacks = c->unread_stacks;
 	api->stats(&stats);
 	h->missing = stats.missing;
-	h->sampled_now = stats.sampled;
 	for (size_t i = 0; h->missing && i < h->n; i++)
 		if (h->rows[i].by == MW_HELD_NOTHING)
 			h->rows[i].holder = "(nothing that the tracker knows)";

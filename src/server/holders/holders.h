@@ -97,7 +97,6 @@ struct mw_holders {
 	uint64_t ns, stop_ns; /* the child's time, and that of the fork, in which Ruby stood still */
 	uint32_t unread_stacks; /* of threads whose stacks couldn't be found */
 	enum mw_missing missing; /* blocks that aren't known hold nothing: what only they lead to seems lost */
-	bool sampled_now; /* allocations are */
 	char *text; /* the rows point into it */
 };
 

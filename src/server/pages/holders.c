@@ -222,7 +222,7 @@ static void notes(struct mw_buf *b, void *ctx)
 		mw_buf_fmt(b,
 			   "Some blocks aren\xe2\x80\x99t known, since %s: what only they lead to counts as "
 			   "held by nothing.",
-			   mw_missing_why(v->holders.missing, v->holders.sampled_now));
+			   mw_missing_why(v->holders.missing));
 }
 
 static void put_object_number(struct mw_buf *b, void *ctx)

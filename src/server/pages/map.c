@@ -190,7 +190,7 @@ static bool knows_blocks(struct mw_call *call)
 
 	if (!s->missing)
 		return true;
-	mw_buf_fmt(&why, "map: not all blocks are known, since %s", mw_missing_why(s->missing, s->sampled));
+	mw_buf_fmt(&why, "map: not all blocks are known, since %s", mw_missing_why(s->missing));
 	mw_reply_why(call, 409, &why);
 	return false;
 }

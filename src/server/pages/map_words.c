@@ -70,7 +70,7 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 	amount(b, m->rss ? m->rss : seen);
 	amount_in(b, " is in memory. ", p[MW_MAP_LIVE], " of it is what ");
 	mw_buf_commas(b, m->live);
-	mw_buf_str(b, m->sampled ? " sampled" : " live");
+	mw_buf_str(b, m->missing == MW_MISSING_SAMPLED ? " sampled" : " live");
 	mw_buf_str(b, m->live == 1 ? " block uses." : " blocks use.");
 	if (worth(m, p[MW_MAP_EMPTY])) {
 		mw_buf_str(b, " ");
@@ -94,7 +94,7 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 		percent(b, p[MW_MAP_UNKNOWN], seen);
 		mw_buf_fmt(b,
 			   " is memory of %s in which blocks aren\xe2\x80\x99t known, since %s: part of it may be free.",
-			   allocator(m), mw_missing_why(m->missing, m->sampled));
+			   allocator(m), mw_missing_why(m->missing));
 	}
 	if (worth(m, p[MW_MAP_RUBY])) {
 		amount_in(b, " ", p[MW_MAP_RUBY], " is Ruby\xe2\x80\x99s heap pages");
@@ -105,7 +105,8 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 	}
 	if (worth(m, p[MW_MAP_OTHER])) {
 		amount_in(b, " ", p[MW_MAP_OTHER], " is other anonymous memory, which no malloc gave");
-		mw_buf_str(b, m->sampled ? ", or large blocks that are no samples." : ".");
+		mw_buf_str(b, m->missing == MW_MISSING_SAMPLED ? ", or large blocks that are no samples." :
+								 ".");
 	}
 	if (m->swapped >= WORTH) {
 		amount_in(b, " ", m->swapped, " more is swapped out.");

@@ -9,5 +9,5 @@
 
 /* "sampled", "before", "paused", "memory"; NULL: all blocks are known */
 const char *mw_missing_name(enum mw_missing);
-/* Why: "allocations are sampled", behind "since". now: they are. Not for MW_MISSING_NONE. */
-const char *mw_missing_why(enum mw_missing, bool now);
+/* Why: "allocations are sampled", behind "since". Not for MW_MISSING_NONE. */
+const char *mw_missing_why(enum mw_missing);

@@ -264,7 +264,7 @@ static enum mw_missing missing(const struct mw_stats *s)
 {
 	return s->sampled             ? MW_MISSING_SAMPLED :
 	       mw_real_joined         ? MW_MISSING_BEFORE :
-	       mw_get(&mw_unseen)     ? MW_MISSING_SAMPLED :
+	       mw_get(&mw_unseen)     ? MW_MISSING_ONCE :
 	       mw_get(&mw_was_paused) ? MW_MISSING_PAUSED :
 	       s->lost                ? MW_MISSING_MEMORY :
 					MW_MISSING_NONE;
