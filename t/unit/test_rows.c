@@ -63,8 +63,9 @@ static void teardown(void)
 {
 	mw_arena_limit(0);
 	for (uint32_t c = 0; c < MW_ROWS_CHUNKS; c++)
-		mw_arena_unmap(rows.chunks[c], rows.chunks[c] ? (size_t)rows.in_chunk * rows.each : 0);
-	mw_arena_unmap(by_key.first, by_key.n * sizeof(*by_key.first));
+		mw_arena_unmap(rows.chunks[c], rows.chunks[c] ? (size_t)rows.in_chunk * rows.each : 0,
+			       MW_ARENA_STACK);
+	mw_arena_unmap(by_key.first, by_key.n * sizeof(*by_key.first), MW_ARENA_STACK);
 	rows = (struct mw_rows)MW_ROWS(struct row, MOST);
 	by_key = (struct mw_heads){ FIRST, LAST, NULL, link_row };
 	n = 0;

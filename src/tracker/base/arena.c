@@ -8,7 +8,7 @@
 #include "shared/sys/mw_assert.h"
 #include "shared/sys/sys.h"
 
-static uint64_t held;  /* relaxed: bytes mapped, and of texts */
+static uint64_t held[MW_ARENA_USES]; /* relaxed: bytes mapped, and of texts */
 static uint64_t taken; /* relaxed: `held`, and bytes set aside; under the ceiling */
 static uint64_t max;   /* relaxed: the ceiling, 0: none */
 static void *(*text_alloc)(size_t) = malloc;
@@ -24,9 +24,18 @@ uint64_t mw_arena_max(void)
 	return mw_get(&max);
 }
 
+uint64_t mw_arena_held(enum mw_arena_for what)
+{
+	return mw_get(&held[what]);
+}
+
 uint64_t mw_arena_bytes(void)
 {
-	return mw_get(&held);
+	uint64_t sum = 0;
+
+	for (int i = 0; i < MW_ARENA_USES; i++)
+		sum += mw_arena_held((enum mw_arena_for)i);
+	return sum;
 }
 
 static uint64_t ceiling(enum mw_arena_for what)
@@ -62,13 +71,13 @@ bool mw_arena_take(size_t bytes, enum mw_arena_for what)
 	bool ok = take_room(bytes, what);
 
 	if (ok)
-		mw_add(&held, bytes);
+		mw_add(&held[what], bytes);
 	return ok;
 }
 
-void mw_arena_give(size_t bytes)
+void mw_arena_give(size_t bytes, enum mw_arena_for what)
 {
-	mw_add(&held, -(uint64_t)bytes);
+	mw_add(&held[what], -(uint64_t)bytes);
 	mw_add(&taken, -(uint64_t)bytes);
 }
 
@@ -212,21 +221,21 @@ void mw_arena_each(void (*f)(uintptr_t start, size_t bytes, void *ctx), void *ct
 	}
 }
 
-void *mw_arena_map_aside(size_t bytes)
+void *mw_arena_map_aside(size_t bytes, enum mw_arena_for what)
 {
 	void *p = mw_arena_lend(bytes);
 
 	if (p) {
-		mw_add(&held, bytes);
+		mw_add(&held[what], bytes);
 		list(p, bytes);
 	}
 	return p;
 }
 
 /* Maps bytes that were just taken; gives the room back if that fails. */
-static void *map_taken(size_t bytes)
+static void *map_taken(size_t bytes, enum mw_arena_for what)
 {
-	void *p = mw_arena_map_aside(bytes);
+	void *p = mw_arena_map_aside(bytes, what);
 
 	if (!p)
 		mw_add(&taken, -(uint64_t)bytes);
@@ -235,22 +244,22 @@ static void *map_taken(size_t bytes)
 
 void *mw_arena_grow(size_t bytes, enum mw_arena_for what)
 {
-	return take_room(bytes, what) ? map_taken(bytes) : NULL;
+	return take_room(bytes, what) ? map_taken(bytes, what) : NULL;
 }
 
-void *mw_arena_map(size_t bytes)
+void *mw_arena_map(size_t bytes, enum mw_arena_for what)
 {
 	mw_add(&taken, bytes);
-	return map_taken(bytes);
+	return map_taken(bytes, what);
 }
 
-void mw_arena_unmap(void *p, size_t bytes)
+void mw_arena_unmap(void *p, size_t bytes, enum mw_arena_for what)
 {
 	if (!p)
 		return;
 	strike(p);
 	mw_arena_return(p, bytes);
-	mw_arena_give(bytes);
+	mw_arena_give(bytes, what);
 }
 
 bool mw_arena_set_aside(size_t bytes, enum mw_arena_for what)
@@ -278,16 +287,16 @@ void *mw_arena_alloc(size_t bytes, enum mw_arena_for what)
 
 	if (take_room(bytes, what)) {
 		p = text_alloc(bytes);
-		mw_add(p ? &held : &taken, p ? bytes : -(uint64_t)bytes);
+		mw_add(p ? &held[what] : &taken, p ? bytes : -(uint64_t)bytes);
 	}
 	errno = e;
 	return p;
 }
 
-void mw_arena_free(void *p, size_t bytes)
+void mw_arena_free(void *p, size_t bytes, enum mw_arena_for what)
 {
 	if (!p)
 		return;
-	mw_arena_give(bytes);
+	mw_arena_give(bytes, what);
 	text_free(p);
 }

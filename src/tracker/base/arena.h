@@ -31,7 +31,8 @@ enum mw_arena_for {
 	MW_ARENA_THREAD,   /* up to all of it */
 	MW_ARENA_HISTORY,  /* up to three quarters: the tables come first */
 	MW_ARENA_STACK,    /* up to a half */
-	MW_ARENA_NAME      /* names of native locations: up to all of it */
+	MW_ARENA_NAME,     /* names of native locations: up to all of it */
+	MW_ARENA_USES
 };
 enum { MW_ARENA_LEAST = 2 << 20 }; /* bytes: the need of any process at its start, and a little */
 
@@ -40,6 +41,7 @@ void mw_arena_limit(uint64_t bytes);
 uint64_t mw_arena_max(void);
 /* Bytes held now: mapped for good, plus texts. Above mw_arena_max() only if held before it. */
 uint64_t mw_arena_bytes(void);
+uint64_t mw_arena_held(enum mw_arena_for); /* those of one use */
 
 /*
  * bytes of zeroed memory for good, page-aligned; NULL: no memory, or the ceiling is reached. mmap is
@@ -47,13 +49,13 @@ uint64_t mw_arena_bytes(void);
  */
 void *mw_arena_grow(size_t bytes, enum mw_arena_for);
 /* The same regardless of the ceiling. For memory that was set aside, see below. */
-void *mw_arena_map(size_t bytes);
+void *mw_arena_map(size_t bytes, enum mw_arena_for);
 /* Gives back memory of these two: for lost races. */
-void mw_arena_unmap(void *p, size_t bytes);
+void mw_arena_unmap(void *p, size_t bytes, enum mw_arena_for);
 /* Sets bytes aside under the ceiling, for one mw_arena_map_aside() of as many. False: no room. */
 bool mw_arena_set_aside(size_t bytes, enum mw_arena_for);
 void mw_arena_put_back(size_t bytes); /* they weren't needed */
-void *mw_arena_map_aside(size_t bytes);
+void *mw_arena_map_aside(size_t bytes, enum mw_arena_for);
 
 /*
  * Sparse memory: zeroed, mapped for good, of which a part is in use. The caller counts that part, by
@@ -63,7 +65,7 @@ void *mw_arena_map_aside(size_t bytes);
 void *mw_arena_sparse(size_t bytes);
 void mw_arena_unsparse(void *p, size_t bytes); /* for lost races */
 bool mw_arena_take(size_t bytes, enum mw_arena_for);
-void mw_arena_give(size_t bytes);
+void mw_arena_give(size_t bytes, enum mw_arena_for);
 /* Gives the contents of whole pages back: all zeros from here on. False: the kernel refuses, and they stay. */
 bool mw_arena_empty(void *p, size_t bytes);
 
@@ -88,4 +90,4 @@ bool mw_arena_fill(void *room, size_t bytes);
 /* Small texts, by libc's functions until mw_arena_use() names others. NULL as mw_arena_grow. */
 void mw_arena_use(void *(*alloc)(size_t), void (*release)(void *));
 void *mw_arena_alloc(size_t bytes, enum mw_arena_for);
-void mw_arena_free(void *p, size_t bytes);
+void mw_arena_free(void *p, size_t bytes, enum mw_arena_for);

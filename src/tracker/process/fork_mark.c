@@ -16,7 +16,7 @@ static uint32_t *mark;
 
 void mw_fork_mark_make(void)
 {
-	void *page = mw_arena_map(MARK_BYTES);
+	void *page = mw_arena_map(MARK_BYTES, MW_ARENA_LOCATION);
 
 	if (page && mw_sys(SYS_madvise, mw_sys_ptr(page), MARK_BYTES, MADV_WIPEONFORK, 0, 0) == 0) {
 		mark = page;

@@ -21,7 +21,7 @@ static struct bucket *buckets(void)
 	made = mw_arena_grow(BUCKETS * sizeof(*made), MW_ARENA_LOCATION);
 	if (made &&
 	    !__atomic_compare_exchange_n(&set, &none, made, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		mw_arena_unmap(made, BUCKETS * sizeof(*made));
+		mw_arena_unmap(made, BUCKETS * sizeof(*made), MW_ARENA_LOCATION);
 	return __atomic_load_n(&set, __ATOMIC_ACQUIRE);
 }
 

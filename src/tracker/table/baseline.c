@@ -37,7 +37,7 @@ static bool base_for(uint32_t id, struct base *b)
 	struct bases **chunk = &bases[id / MW_CS_CHUNK];
 
 	if (!*chunk)
-		*chunk = mw_arena_map_aside(sizeof(**chunk));
+		*chunk = mw_arena_map_aside(sizeof(**chunk), MW_ARENA_LOCATION);
 	if (*chunk)
 		*b = base_in(*chunk, id);
 	return *chunk != NULL;

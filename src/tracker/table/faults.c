@@ -15,12 +15,12 @@ static struct mw_overruns *entry(uint32_t id)
 
 	chunk = __atomic_load_n(&chunks[id / CHUNK], __ATOMIC_ACQUIRE);
 	if (!chunk) {
-		chunk = mw_arena_map(bytes);
+		chunk = mw_arena_map(bytes, MW_ARENA_LOCATION);
 		if (!chunk)
 			return NULL;
 		if (!__atomic_compare_exchange_n(&chunks[id / CHUNK], &none, chunk, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-			mw_arena_unmap(chunk, bytes);
+			mw_arena_unmap(chunk, bytes, MW_ARENA_LOCATION);
 			chunk = none;
 		}
 	}

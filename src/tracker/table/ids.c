@@ -59,7 +59,7 @@ bool mw_ids_ready(uint32_t id)
 	}
 	if (!__atomic_compare_exchange_n(&mw_cs_chunks[id / MW_CS_CHUNK], &empty, chunk, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
-		mw_arena_unmap(chunk, bytes);
+		mw_arena_unmap(chunk, bytes, MW_ARENA_LOCATION);
 		mw_arena_put_back(MW_CS_BASES);
 	} else {
 		add_room(id / MW_CS_CHUNK);

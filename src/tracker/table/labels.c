@@ -51,7 +51,7 @@ static bool put_label(const char **slot, const char *text, size_t n)
 	}
 	memcpy(copy, text, n + 1);
 	if (!__atomic_compare_exchange_n(slot, &none, copy, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-		mw_arena_free(copy, n + 1);
+		mw_arena_free(copy, n + 1, MW_ARENA_NAME);
 		give_place();
 	}
 	return true;

@@ -95,7 +95,7 @@ struct mw_path *mw_path_take(const char *text, size_t n)
 		mine->text[n] = '\0';
 	}
 	if (mine)
-		mw_arena_free(mine, sizeof(*mine) + n + 1);
+		mw_arena_free(mine, sizeof(*mine) + n + 1, MW_ARENA_LOCATION);
 	return p;
 }
 
@@ -113,7 +113,7 @@ void mw_path_read_from(struct mw_path *p, const char *real)
 	}
 	if (!__atomic_compare_exchange_n(&p->real, &none, keep, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
 	    copy)
-		mw_arena_free(copy, n); /* another thread was first */
+		mw_arena_free(copy, n, MW_ARENA_LOCATION); /* another thread was first */
 }
 
 static void bury(struct mw_path *p)
@@ -143,8 +143,8 @@ struct mw_path *mw_paths_free(struct mw_path *p, uint32_t n)
 		struct mw_path *next = p->next_dead;
 
 		if (p->real && p->real != p->text)
-			mw_arena_free((char *)(uintptr_t)p->real, strlen(p->real) + 1);
-		mw_arena_free(p, sizeof(*p) + p->len + 1);
+			mw_arena_free((char *)(uintptr_t)p->real, strlen(p->real) + 1, MW_ARENA_LOCATION);
+		mw_arena_free(p, sizeof(*p) + p->len + 1, MW_ARENA_LOCATION);
 		p = next;
 	}
 	return p;

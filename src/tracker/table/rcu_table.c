@@ -76,7 +76,7 @@ static void *calloc_for_liburcu(size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
 	if (bytes > sizeof(ours) - taken)
-		return mw_arena_map(bytes);
+		return mw_arena_map(bytes, MW_ARENA_LOCATION);
 	bytes = (bytes + 63) & ~(size_t)63; /* sizeof(ours) is a multiple */
 	p = ours + taken;
 	taken += bytes;

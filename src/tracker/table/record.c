@@ -51,7 +51,8 @@ static bool chunk_ready(uint64_t i)
 		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none;
 	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, chunk - c * CHUNK, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
-		mw_arena_unmap((void *)(chunk - BEFORE), CHUNK_ALL); /* another thread was first */
+		mw_arena_unmap((void *)(chunk - BEFORE), CHUNK_ALL,
+			       MW_ARENA_RECORD); /* another thread was first */
 	return true;
 }
 

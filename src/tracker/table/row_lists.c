@@ -19,7 +19,7 @@ static bool widen(struct mw_heads *h, uint32_t end)
 	__atomic_store_n(&h->n, h->n * 2, __ATOMIC_RELEASE); /* so that child has no more than its memory */
 	for (uint32_t i = 0; more && i < end;)
 		i = h->link(i);
-	mw_arena_unmap(old, bytes);
+	mw_arena_unmap(old, bytes, MW_ARENA_STACK);
 	return true;
 }
 

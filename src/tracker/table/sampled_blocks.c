@@ -37,7 +37,7 @@ static struct bucket *made(int set)
 	new = mw_arena_grow(bytes, MW_ARENA_RECORD);
 	if (new && !__atomic_compare_exchange_n(&sets[set], &none, new, false, __ATOMIC_RELEASE,
 						__ATOMIC_RELAXED))
-		mw_arena_unmap(new, bytes);
+		mw_arena_unmap(new, bytes, MW_ARENA_RECORD);
 	return __atomic_load_n(&sets[set], __ATOMIC_ACQUIRE);
 }
 

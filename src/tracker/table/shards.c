@@ -166,7 +166,7 @@ static bool row_ready(uint32_t row)
 	p = mw_arena_grow(ROW * sizeof(*p), MW_ARENA_THREAD);
 	if (p &&
 	    !__atomic_compare_exchange_n(&rows[row], &none, p, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		mw_arena_unmap(p, ROW * sizeof(*p)); /* another thread was first */
+		mw_arena_unmap(p, ROW * sizeof(*p), MW_ARENA_THREAD); /* another thread was first */
 	return p || __atomic_load_n(&rows[row], __ATOMIC_ACQUIRE);
 }
 
@@ -244,7 +244,7 @@ struct mw_shard *mw_shard_adopt(void)
 	if (!e && mw_arena_take(bytes, MW_ARENA_THREAD)) {
 		e = begin_shard();
 		if (!e)
-			mw_arena_give(bytes);
+			mw_arena_give(bytes, MW_ARENA_THREAD);
 	}
 	if (!e)
 		mw_set(&mw_shards_full, true);
@@ -275,7 +275,7 @@ static void give_shard_back(struct mw_shard *t)
 		mw_shard_release(t);
 		return;
 	}
-	mw_arena_give(bytes);
+	mw_arena_give(bytes, MW_ARENA_THREAD);
 	entry_leave(e, GIVEN, &given);
 }
 

@@ -55,7 +55,7 @@ static bool point_to_memory(void **to, size_t bytes)
 	if (!p)
 		return __atomic_load_n(to, __ATOMIC_ACQUIRE) != NULL;
 	if (!__atomic_compare_exchange_n(to, &none, p, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		mw_arena_unmap(p, bytes); /* another thread was first */
+		mw_arena_unmap(p, bytes, MW_ARENA_RECORD); /* another thread was first */
 	return true;
 }
 

@@ -99,7 +99,7 @@ static bool name_native(uint32_t id, struct names *w)
 			copy = NULL;
 		mw_reading_unlock();
 	}
-	mw_arena_free(copy, (size_t)n + 1);
+	mw_arena_free(copy, (size_t)n + 1, MW_ARENA_NAME);
 	return true;
 }
 

@@ -33,7 +33,7 @@ bool mw_symbol_room(uint32_t id)
 	chunk = mw_arena_grow(bytes, MW_ARENA_NAME);
 	if (chunk && !__atomic_compare_exchange_n(&chunks[id / MW_CS_CHUNK], &none, chunk, false,
 						  __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		mw_arena_unmap(chunk, bytes); /* another thread was first */
+		mw_arena_unmap(chunk, bytes, MW_ARENA_NAME); /* another thread was first */
 	return place_of_name(id) != NULL;
 }
 
@@ -52,5 +52,5 @@ void mw_symbol_drop(uint32_t id)
 	if (!name)
 		return;
 	mw_set(at, NULL);
-	mw_arena_free(name, strlen(name) + 1);
+	mw_arena_free(name, strlen(name) + 1, MW_ARENA_NAME);
 }
