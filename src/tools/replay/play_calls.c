@@ -58,10 +58,10 @@ static void *take_aligned(uint64_t alignment, uint64_t size)
 
 static void end_block(struct mw_play_calls *c, struct mw_play_block *b)
 {
-	uint64_t from = mw_play_ticks();
+	uint64_t from = mw_ticks();
 
 	free(b->p);
-	mw_play_clock_add(&c->clock, from, mw_play_ticks());
+	mw_play_clock_add(&c->clock, from, mw_ticks());
 	c->live -= b->size;
 	*b = (struct mw_play_block){ 0 };
 }
@@ -83,10 +83,10 @@ static void begin_block(struct mw_play_calls *c, const struct mw_packed_event *e
 static void move_block(struct mw_play_calls *c, const struct mw_packed_event *e)
 {
 	struct mw_play_block b = c->blocks[e->slot];
-	uint64_t size = e->is.size + c->tail, from = mw_play_ticks();
+	uint64_t size = e->is.size + c->tail, from = mw_ticks();
 	void *now = realloc(b.p, size ? size : 1);
 
-	mw_play_clock_add(&c->clock, from, mw_play_ticks());
+	mw_play_clock_add(&c->clock, from, mw_ticks());
 	c->live -= b.size;
 	if (!now)
 		free(b.p);
@@ -98,12 +98,12 @@ int malloc_trim(size_t) __attribute__((weak)); /* musl has none, and no trims ar
 /* Others' blocks aren't in the heap that glibc would trim. */
 static void trim_heap(struct mw_play_calls *c, size_t keep)
 {
-	uint64_t from = mw_play_ticks();
+	uint64_t from = mw_ticks();
 
 	if (!c->trims)
 		return;
 	malloc_trim(keep);
-	mw_play_clock_add(&c->clock, from, mw_play_ticks());
+	mw_play_clock_add(&c->clock, from, mw_ticks());
 }
 
 void mw_play_call(struct mw_play_calls *c, const struct mw_packed_event *e)
@@ -117,15 +117,15 @@ void mw_play_call(struct mw_play_calls *c, const struct mw_packed_event *e)
 	case MW_OP_MALLOC:
 	case MW_OP_LIVE:
 	case MW_OP_OWN:
-		from = mw_play_ticks();
+		from = mw_ticks();
 		p = malloc(size);
 		break;
 	case MW_OP_CALLOC:
-		from = mw_play_ticks();
+		from = mw_ticks();
 		p = calloc(1, size);
 		break;
 	case MW_OP_ALIGNED:
-		from = mw_play_ticks();
+		from = mw_ticks();
 		p = take_aligned(e->is.extra, size);
 		break;
 	case MW_OP_REALLOC:
@@ -141,6 +141,6 @@ void mw_play_call(struct mw_play_calls *c, const struct mw_packed_event *e)
 	default: /* RESIDENT: its pages are known from the birth on */
 		return;
 	}
-	mw_play_clock_add(&c->clock, from, mw_play_ticks());
+	mw_play_clock_add(&c->clock, from, mw_ticks());
 	begin_block(c, e, p, size, 0);
 }

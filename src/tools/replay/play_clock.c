@@ -14,10 +14,10 @@ static double own_ticks(void)
 		uint64_t sum = 0;
 
 		for (int j = 0; j < CALLS; j++) {
-			uint64_t from = mw_play_ticks();
+			uint64_t from = mw_ticks();
 
 			__asm__ volatile("" ::: "memory");
-			sum += mw_play_ticks() - from;
+			sum += mw_ticks() - from;
 		}
 		if ((double)sum / CALLS < least)
 			least = (double)sum / CALLS;
@@ -27,14 +27,14 @@ static double own_ticks(void)
 
 static double ns_per_tick(const struct mw_play_clock *c)
 {
-	uint64_t ticks = mw_play_ticks() - c->start, ns = mw_now_ns() - c->start_ns;
+	uint64_t ticks = mw_ticks() - c->start, ns = mw_now_ns() - c->start_ns;
 
 	return ticks ? (double)ns / (double)ticks : 1;
 }
 
 void mw_play_clock_start(struct mw_play_clock *c)
 {
-	*c = (struct mw_play_clock){ .start = mw_play_ticks(), .start_ns = mw_now_ns() };
+	*c = (struct mw_play_clock){ .start = mw_ticks(), .start_ns = mw_now_ns() };
 	c->own = own_ticks();
 	while (mw_now_ns() - c->start_ns < CALIBRATE_NS)
 		;
@@ -46,7 +46,7 @@ void mw_play_clock_start(struct mw_play_clock *c)
 void mw_play_clock_mark(struct mw_play_clock *c)
 {
 	c->mark_cpu_ns = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	c->mark = mw_play_ticks();
+	c->mark = mw_ticks();
 }
 
 void mw_play_clock_long(struct mw_play_clock *c, uint64_t ticks, uint64_t now)

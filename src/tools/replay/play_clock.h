@@ -10,21 +10,7 @@
 
 #include <stdint.h>
 
-#include "shared/sys/clock.h"
-
-static inline uint64_t mw_play_ticks(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t t;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-	return t;
-#else
-	return mw_now_ns();
-#endif
-}
+#include "shared/sys/ticks.h"
 
 struct mw_play_clock {
 	uint64_t spent, calls; /* ticks in calls, with the measurement's own */

@@ -22,6 +22,7 @@ enum { THREADS_MAX = 64 };
 static uint32_t tasks[THREADS_MAX]; /* claimed by compare and swap; seq_cst */
 static uint32_t coming; /* threads that are being started, or have no place in tasks[]; seq_cst */
 static uint32_t leaving; /* calls under way during which none may exist; also a futex; seq_cst */
+static uint64_t ended_ns; /* CPU time of those that ended; relaxed */
 static pid_t process; /* the owner of the threads; relaxed */
 static __thread uint32_t *my_task __attribute__((tls_model("initial-exec")));
 
@@ -85,8 +86,30 @@ void mw_own_thread_begin(void)
 		mw_own_thread_not_coming(); /* else it counts as one that comes until it ends */
 }
 
+/* The kernel's clock of a task's CPU time, as pthread_getcpuclockid makes it. */
+static clockid_t clock_of(uint32_t task)
+{
+	enum { OF_THREAD = 4, SCHEDULED = 2 };
+
+	return (clockid_t)(~task << 3 | OF_THREAD | SCHEDULED);
+}
+
+uint64_t mw_own_threads_ns(void)
+{
+	uint64_t sum = mw_get(&ended_ns);
+
+	for (int i = 0; i < THREADS_MAX; i++) {
+		uint32_t is = __atomic_load_n(&tasks[i], __ATOMIC_SEQ_CST);
+
+		if (is && !(is & ENDS))
+			sum += mw_clock_ns(clock_of(is));
+	}
+	return sum;
+}
+
 void mw_own_thread_end(void)
 {
+	mw_add(&ended_ns, mw_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	if (my_task)
 		__atomic_fetch_or(my_task, ENDS, __ATOMIC_SEQ_CST);
 	else
@@ -154,6 +177,7 @@ void mw_own_threads_child(void)
 {
 	memset(tasks, 0, sizeof(tasks));
 	coming = leaving = 0;
+	ended_ns = 0;
 	process = 0;
 }
 

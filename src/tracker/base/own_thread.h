@@ -31,6 +31,9 @@ void mw_own_thread_end(void);
 /* Is the calling thread one of the tracker's own? */
 extern MW_HIDDEN __thread bool mw_own_thread_here __attribute__((tls_model("initial-exec")));
 
+/* CPU time of the process's own threads so far, in ns. Any thread. One that ends meanwhile may count twice, or not at all. */
+uint64_t mw_own_threads_ns(void);
+
 /* Each thread that is about to be started counts from here on until its mw_own_thread_begin. */
 void mw_own_thread_coming(void);
 void mw_own_thread_not_coming(void); /* it can't be started */

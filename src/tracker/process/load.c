@@ -14,6 +14,7 @@
 #include "tracker/real/bind.h"
 #include "tracker/real/real.h"
 #include "tracker/table/ids.h"
+#include "tracker/track/clocked.h"
 #include "tracker/track/sample.h"
 #include "tracker/track/sampled.h"
 #include "tracker/track/track.h"
@@ -50,6 +51,7 @@ static void set_up(void)
 	if (mw_life == MW_ON) {
 		mw_arena_limit(mw_options.memory_max);
 		mw_quick_start();
+		mw_clocked_start();
 		mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto, mw_loaded_at);
 		if (mw_options.sampled)
 			(void)mw_counts_sample(mw_options.sample);

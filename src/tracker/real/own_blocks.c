@@ -18,8 +18,8 @@ enum { UNIT = 16, LINEAR = 8, CLASSES = LINEAR + 9 * 4, SMALL_MAX = 64 << 10, ST
 static const size_t ranges[] = { (size_t)64 << 20, (size_t)8 << 20, (size_t)1 << 20 };
 
 uintptr_t mw_own_start, mw_own_bytes;
-static size_t cut_bytes, mapped_bytes; /* of the range; under the lock */
-static uint32_t taking;                /* the lock */
+static size_t cut_bytes, mapped_bytes; /* of the range; under the lock, but others read cut_bytes: relaxed */
+static uint32_t taking; /* the lock */
 
 /* A free block's first word; release when it is put in, acquire when it is taken. */
 struct spare {
@@ -82,7 +82,7 @@ static void *cut(size_t align, size_t room)
 	end = p + room - mw_own_start;
 	if (p < mw_own_start || end > mw_own_bytes || !reach(end))
 		return NULL;
-	cut_bytes = end;
+	mw_set(&cut_bytes, end);
 	/* as mw_chunk_plain reads it; the word before is 0, which mw_musl_plain knows */
 	((size_t *)p)[-1] = (room + 8) | 1;
 	return (void *)p;
@@ -138,6 +138,7 @@ enum { PLACES = 1024, MAPPED = 2, LARGE_REST = MW_OWN_HEAD + 8 };
 /* Where they begin; 0: free. Compare-and-swap: acquire and release. */
 static uintptr_t places[PLACES];
 uint32_t mw_own_large_used; /* one past the highest place that was ever used */
+static uint64_t large_bytes; /* relaxed */
 
 static uintptr_t *take_place(uintptr_t base)
 {
@@ -180,6 +181,7 @@ static void *large_alloc(size_t room)
 		return NULL;
 	base[1] = (bytes - LARGE_REST + 16) | MAPPED;
 	if (take_place((uintptr_t)base)) {
+		mw_add(&large_bytes, bytes);
 		mw_noticed_add(base + MW_OWN_HEAD / sizeof(*base));
 		return base + MW_OWN_HEAD / sizeof(*base);
 	}
@@ -195,6 +197,7 @@ static void large_free(void *p)
 	if (!place)
 		return;
 	mw_noticed_remove(p);
+	mw_add(&large_bytes, -(uint64_t)bytes);
 	__atomic_store_n(place, 0, __ATOMIC_RELEASE); /* before the address can be another's */
 	mw_arena_return((char *)p - MW_OWN_HEAD, bytes);
 }
@@ -219,6 +222,11 @@ void *mw_own_alloc(size_t align, size_t n)
 none:
 	errno = ENOMEM;
 	return NULL;
+}
+
+uint64_t mw_own_held(void)
+{
+	return mw_get(&cut_bytes) + mw_get(&large_bytes);
 }
 
 void *mw_own_roomy(size_t n)

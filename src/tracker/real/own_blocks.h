@@ -62,6 +62,8 @@ MW_INLINE bool mw_own_is(const void *p)
 void *mw_own_alloc(size_t align, size_t n);
 /* The same for n bytes less the tail's, as mw_roomy_malloc (tracker/track/track.h). */
 void *mw_own_roomy(size_t n);
+/* Bytes of memory that such blocks took so far, less the large ones that are free again. Any thread. */
+uint64_t mw_own_held(void);
 /* These two: if it is one. */
 void mw_own_free(void *p);
 size_t mw_own_size(const void *p); /* its room, with the tail's bytes */

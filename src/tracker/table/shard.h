@@ -86,6 +86,7 @@ enum mw_mode { MW_MODE_NONE, MW_MODE_BYTES, MW_MODE_RUBY, MW_MODE_CLASS_BYTES, M
 #define MW_PERMIT_BUSY 0u
 #define MW_PERMIT_QUIET 1u
 #define MW_PERMIT_NOBODY 2u
+#define MW_PERMIT_CLOCKED 3u /* a thread's, for some calls: tracker/track/clocked.h */
 MW_INLINE uint32_t mw_mode(void)
 {
 	return __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE) & MW_PERMIT_MODE;
@@ -135,6 +136,8 @@ struct mw_shard {
 	uint32_t quiet; /* depth */
 	bool hushed; /* quiet in addition to that depth. Own thread */
 	uint16_t label; /* labels.h; 0: none. Own thread */
+	uint8_t clocked; /* calls of a row that are left: tracker/track/clocked.h */
+	uint8_t clocked_steps, clocked_frees; /* since the last row */
 	struct mw_shard_entry *entry; /* its own in shards.c */
 	struct mw_lane lane;
 	uint32_t first_epochs[MW_FEW_CALLERS]; /* epoch of each entry's page of code */

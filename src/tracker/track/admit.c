@@ -5,15 +5,32 @@
  * nothing, and save no registers.
  */
 #include "admit.h"
+#include "clocked.h"
 #include "shared.h"
 #include "tracker/real/musl.h"
 
 #define HOT __attribute__((hot, nonnull(2)))
 
+/* Of a thread that carried MW_PERMIT_CLOCKED. */
+__attribute__((cold, noinline)) static void *admit_clocked(struct mw_guard in, void *p, size_t n,
+							   uintptr_t caller)
+{
+	struct mw_shard *t = in.t;
+	struct mw_clocked_call c;
+
+	mw_leave(in);
+	mw_clocked_begin(&c);
+	p = mw_admit_new(p, n, caller);
+	mw_clocked_end(t, &c, false);
+	return p;
+}
+
 __attribute__((noinline)) void *mw_admit_none(struct mw_guard in, void *p, size_t n, uintptr_t caller,
 					      uint32_t known)
 {
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit))) {
+		if (known == MW_PERMIT_CLOCKED)
+			return admit_clocked(in, p, n, caller);
 		mw_leave_as(in, known);
 		return mw_admit_shared(p, n, caller);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cold.c - calls that may go on, but for which something isn't at hand: the caller, a record, a slot. */
 #include "admit.h"
+#include "clocked.h"
 #include "dismiss.h"
 #include "sample.h"
 #include "tracker/real/own_blocks.h"
@@ -38,6 +39,7 @@ void *mw_admit_step(struct mw_guard in, void *p)
 
 	mw_sample_step(in.t, p);
 	mw_leave(in);
+	mw_clocked_step(in.t);
 	mw_own_free_left();
 	if (mw_unlikely(mw_get(&mw_peak_watched)) && mw_peak_due(most))
 		look_for_peak();

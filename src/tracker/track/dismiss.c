@@ -4,9 +4,74 @@
  * none saves registers: on the fast way they call nothing but, last of all, the real free.
  */
 #include "dismiss.h"
+#include "clocked.h"
 #include "tracker/real/musl.h"
 #include "tracker/real/own_blocks.h"
 #include "shared.h"
+
+/* --- of a thread that carried MW_PERMIT_CLOCKED ------------------------------------------------- */
+
+/*
+ * Brings what the dismissal of p reads into the cache. Else the time would be that of a wait for memory, for which there is
+ * none on the usual way: the third free before this one has fetched it (mw_dismiss_ahead), and the real free waits for the
+ * block in any case.
+ */
+static void fetch(struct mw_shard *t, const void *p)
+{
+	uint32_t ref = mw_tail_read(p, mw_usable(p));
+	uint32_t id = (uint32_t)mw_record_guess_where(mw_record_guess(ref)) & MW_CS_MASK;
+	const volatile uint32_t *of = &mw_slot(t, id)->id;
+
+	(void)*of;
+}
+
+/* The first step of free(3), in the mode of the permit `known`. False: it must go the long way. */
+static bool dismiss_shortly(struct mw_shard *t, void *p, uint32_t known)
+{
+	bool ruby = mw_permit_is(known, &mw_permit_class_ruby);
+	struct mw_class_guess g;
+	size_t usable;
+
+	if (mw_permit_is(known, &mw_permit_ruby.ruby))
+		return mw_dismiss_plain(t, p, MW_MODE_RUBY);
+	if (mw_permit_is(known, &mw_permit_bytes))
+		return mw_dismiss_plain(t, p, MW_MODE_BYTES);
+	if (!ruby && !mw_permit_is(known, &mw_permit_class_bytes))
+		return false;
+	if (mw_real_musl_plain)
+		return mw_musl_plain(p, &usable) && (ruby ? mw_dismiss_fast(t, p, usable, MW_MODE_RUBY) :
+							    mw_dismiss_fast(t, p, usable, MW_MODE_BYTES));
+	return mw_class_guess(p, &g) && (ruby ? mw_dismiss_if(t, p, g.tail, &g, MW_MODE_RUBY) :
+						mw_dismiss_if(t, p, g.tail, &g, MW_MODE_BYTES));
+}
+
+__attribute__((cold, noinline)) static void free_clocked(void *p, struct mw_guard in)
+{
+	struct mw_shard *t = in.t;
+	struct mw_clocked_call c;
+	uint32_t known;
+	bool done;
+
+	mw_leave(in);
+	fetch(t, p);
+	mw_clocked_begin(&c);
+	in = mw_enter_carrying(t, &known);
+	done = dismiss_shortly(t, p, known);
+	mw_leave_as(in, known);
+	if (!done && mw_permit_is(known, &mw_permit_calls) && !mw_own_is(p)) {
+		(void)mw_dismiss(t, p); /* as mw_free_none: a block that it doesn't know is noted once */
+		done = true;
+	}
+	if (done) {
+		mw_clocked_end(t, &c, true);
+		mw_real.free(p);
+		return;
+	}
+	in = mw_enter_carrying(t, &known);
+	mw_free_none(p, in, known);
+}
+
+/* ----------------------------------------------------------------------------------------------- */
 
 __attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_t known)
 {
@@ -14,6 +79,10 @@ __attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_
 	bool done;
 
 	if (!mw_permit_is(known, &mw_permit)) {
+		if (known == MW_PERMIT_CLOCKED) {
+			free_clocked(p, in);
+			return;
+		}
 		mw_leave_as(in, known);
 		mw_free_shared(p);
 		return;
@@ -28,6 +97,7 @@ __attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_
 			return;
 		}
 		(void)mw_dismiss(in.t, p);
+		mw_clocked_cold_free(in.t);
 	}
 	mw_real.free(p);
 }

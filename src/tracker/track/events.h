@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "shared/sys/clock.h"
+#include "shared/sys/ticks.h"
 #include "tracker/table/shard.h"
 #include "recording/format/format.h"
 
@@ -58,14 +58,11 @@ enum { MW_EVENTS_SHIFT = 6 }; /* the processor's counter is divided by 64 on x86
 MW_INLINE uint64_t mw_events_counter(void)
 {
 #if defined(__x86_64__)
-	return __builtin_ia32_rdtsc() >> MW_EVENTS_SHIFT;
+	return mw_ticks() >> MW_EVENTS_SHIFT;
 #elif defined(__aarch64__)
-	uint64_t n;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(n));
-	return n;
+	return mw_ticks();
 #else
-	return mw_now_ns() / 1000;
+	return mw_ticks() / 1000;
 #endif
 }
 /* The coarse clock, at least a tick later than it was. */
