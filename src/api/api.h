@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 28u
+#define MW_API_VERSION 29u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -166,6 +166,20 @@ enum mw_missing {
 	MW_MISSING_MEMORY   /* the tracker had no memory for their records */
 };
 
+/* Uses of the tracker's memory. */
+enum mw_held_for {
+	MW_HELD_LOCATIONS,
+	MW_HELD_RECORDS, /* of live blocks */
+	MW_HELD_THREADS,
+	MW_HELD_HISTORY,
+	MW_HELD_STACKS,
+	MW_HELD_NAMES,
+	MW_HELD_TABLES_N,
+	MW_HELD_SERVER = MW_HELD_TABLES_N, /* blocks of its threads */
+	MW_HELD_TAILS, /* at the ends of live blocks; some of these had room for it */
+	MW_HELD_N
+};
+
 struct mw_stats {
 	uint64_t total, allocations, freed, frees; /* sums over all rows */
 	uint64_t live_bytes, live;
@@ -188,6 +202,15 @@ struct mw_stats {
 	 * (each at the line for which it was made) or "none" (no compiler has begun).
 	 */
 	const char *ruby_jit;
+	/*
+	 * What tracking takes here. clocked_*: of some calls, whose time was taken: how many, and the tracker's own part of
+	 * it, in ns (tracker/track/clocked.h). own_threads_ns: CPU time of the tracker's threads.
+	 * held: bytes by use, whose first ones are tracker_bytes.
+	 */
+	uint64_t clocked_allocs, clocked_frees;
+	double clocked_alloc_ns, clocked_free_ns;
+	uint64_t own_threads_ns;
+	uint64_t held[MW_HELD_N];
 	uint64_t tracker_bytes;   /* memory held for the tracker's own tables: arena.h */
 	uint64_t memory_max;      /* ceiling of tracker_bytes, 0: none; arena.h: its extent */
 	/* no memory, or a ceiling was reached; once true, they stay true */

@@ -340,9 +340,10 @@ TEST(no_such_location_and_no_memory)
 
 /* --- the process ---------------------------------------------------------- */
 
-static void no_more(struct mw_buf *b, void *ctx)
+static void no_more(struct mw_buf *b, const struct mw_stats *stats, void *ctx)
 {
 	(void)b;
+	(void)stats;
 	(void)ctx;
 }
 

@@ -26,8 +26,10 @@ static void take_kept(struct mw_metrics *m, struct mw_metrics_verdict *v, struct
 {
 	const struct mw_said *said = site ? mw_site_said(site) : NULL;
 
-	if (site)
+	if (site) {
 		m->limits = &site->limits;
+		m->own_cpu = mw_own_cost_percent(&site->own_cost) / 100;
+	}
 	if (!said)
 		return;
 	*v = (struct mw_metrics_verdict){ .kind = mw_verdict_name(said->kind),

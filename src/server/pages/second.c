@@ -41,10 +41,13 @@ static uint64_t usual_cost(const uint64_t c[3])
 static void read_stats(struct mw_site *s, uint32_t t)
 {
 	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), seconds;
+	struct mw_objects_state objects;
 
 	if (t < s->stats_next)
 		return;
 	s->api->stats(&s->stats);
+	mw_objects_state(s->api, &objects);
+	mw_own_cost_read(&s->own_cost, &s->stats, objects.ns);
 	if (s->stats.sample_rate > s->sample_rate)
 		s->sample_rate = s->stats.sample_rate;
 	s->stats_costs[s->stats_n++ % 3] = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;

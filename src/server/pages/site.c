@@ -26,6 +26,7 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	s->maps = (struct mw_maps){ 0 };
 	s->said = (struct mw_said){ 0 };
 	s->steady = (struct mw_steady){ 0 };
+	s->own_cost = (struct mw_own_cost){ 0 };
 	s->told_n = 0;
 	s->report_asked = false;
 	s->mark = (struct mw_mark){ 0 };

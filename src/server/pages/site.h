@@ -16,6 +16,7 @@
 
 #include "server/memory/store.h"
 #include "server/history/counts.h"
+#include "server/history/own_cost.h"
 #include "server/history/curves.h"
 #include "server/history/history.h"
 #include "server/history/limit.h"
@@ -82,6 +83,7 @@ struct mw_site {
 	uint32_t limits_next; /* second of uptime at which they are read again */
 	struct mw_parts parts;
 	struct mw_counts counts;
+	struct mw_own_cost own_cost;
 	struct mw_mark mark;
 	struct mw_marks marks; /* the named ones; their memory outlives a new start */
 	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */

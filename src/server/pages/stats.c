@@ -28,13 +28,14 @@ static void sampled_objects(struct mw_buf *b, const struct mw_api *api)
 	mw_buf_str(b, "}");
 }
 
-static void more_stats(struct mw_buf *b, void *ctx)
+static void more_stats(struct mw_buf *b, const struct mw_stats *s, void *ctx)
 {
 	const struct mw_call *call = ctx;
 
 	if (call->req->site)
 		mw_limits_json(b, &call->req->site->limits);
 	sampled_objects(b, call->api);
+	mw_own_cost_json(b, call->req->site ? &call->req->site->own_cost : NULL, s);
 }
 
 void mw_page_stats(struct mw_call *call)
@@ -103,9 +104,49 @@ static void memory(struct mw_buf *b, void *ctx)
 	if (s->heap_known)
 		bytes(b, "Ruby\xe2\x80\x99s heap", s->heap_bytes,
 		      "Pages for Ruby\xe2\x80\x99s objects, from mmap.");
-	bytes(b, "Tracker", s->tracker_bytes, "The tracker\xe2\x80\x99s own memory.");
+	bytes(b, "Tracker", s->tracker_bytes, "The tracker\xe2\x80\x99s own tables.");
 	if (s->memory_max)
 		bytes(b, "Tracker\xe2\x80\x99s ceiling", s->memory_max, "The option memory_max.");
+}
+
+static void percent_row(struct mw_buf *b, const char *title, double v, const char *about)
+{
+	begin_stats_row(b, title);
+	if (v < 0)
+		mw_buf_str(b, "\xe2\x80\x93");
+	else
+		mw_buf_decimals(b, v, 2);
+	if (v >= 0)
+		mw_buf_str(b, "\xc2\xa0%");
+	end_stats_row(b, about);
+}
+
+static void ns_row(struct mw_buf *b, const char *title, double sum, uint64_t n, const char *about)
+{
+	if (!n)
+		return;
+	begin_stats_row(b, title);
+	mw_buf_decimals(b, sum / (double)n, 1);
+	mw_buf_str(b, "\xc2\xa0ns");
+	end_stats_row(b, about);
+}
+
+static void own_cost(struct mw_buf *b, void *ctx)
+{
+	static const struct mw_own_cost unknown = { .seconds = 0 };
+	const struct view *v = ctx;
+	const struct mw_stats *s = v->s;
+	const struct mw_own_cost *c = v->call->req->site ? &v->call->req->site->own_cost : &unknown;
+
+	percent_row(b, "Of the process\xe2\x80\x99s CPU time", mw_own_cost_percent(c),
+		    "At most, in the last minute: calls, samples and the tracker\xe2\x80\x99s threads.");
+	percent_row(b, "Of one CPU", mw_own_cost_of_cpu(c), "The same, of all the time that passed.");
+	ns_row(b, "A malloc", s->clocked_alloc_ns, s->clocked_allocs,
+	       "The tracker\xe2\x80\x99s part, at most: a mean of calls that were clocked.");
+	ns_row(b, "A free", s->clocked_free_ns, s->clocked_frees, "Likewise.");
+	for (int i = 0; i < MW_HELD_N; i++)
+		if (s->held[i])
+			bytes(b, mw_held_names[i].title, s->held[i], mw_held_names[i].about);
 }
 
 static void counted(struct mw_buf *b, void *ctx)
@@ -156,6 +197,7 @@ static void stats_page(struct mw_buf *b, void *ctx)
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->call->req->base },
 		{ .name = "memory", .fill = memory, .ctx = v },
+		{ .name = "own", .fill = own_cost, .ctx = v },
 		{ .name = "counted", .fill = counted, .ctx = v },
 		{ .name = "works", .fill = works, .ctx = v },
 	};

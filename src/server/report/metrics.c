@@ -20,6 +20,7 @@ enum type { GAUGE, COUNTER };
 struct value {
 	uint64_t u;
 	double seconds; /* if u is 0 */
+	double ratio; /* if both are 0 */
 };
 
 struct metric {
@@ -55,6 +56,13 @@ GET_STAT(locations)
 GET_STAT(locations_max)
 GET_STAT(retired)
 GET_STAT(tracker_bytes)
+
+static bool get_own_cpu(const struct mw_metrics *m, struct value *v)
+{
+	v->ratio = m->own_cpu;
+	return v->ratio > 0;
+}
+
 GET(memory_max, m->stats.memory_max > 0, m->stats.memory_max)
 GET_STAT(lost)
 GET(peak_bytes, m->stats.peak_bytes > 0, m->stats.peak_bytes)
@@ -138,6 +146,8 @@ static const struct metric metrics[] = {
 	{ "mwrap_locations_max", GAUGE, "", "Locations for which the table has room.", get_locations_max },
 	{ "mwrap_locations_retired", COUNTER, "", "Locations that left the table for others.", get_retired },
 	{ "mwrap_tracker_bytes", GAUGE, "bytes", "Memory of the tracker's own tables.", get_tracker_bytes },
+	{ "mwrap_tracker_cpu_ratio", GAUGE, "ratio",
+	  "Share of the process's CPU time that tracking took in the last minute, at most.", get_own_cpu },
 	{ "mwrap_tracker_max_bytes", GAUGE, "bytes", "Its ceiling, memory_max, if there is one.", get_memory_max },
 	{ "mwrap_tracker_full", GAUGE, "", "1 while the tracker has no room for new locations, blocks or threads.", get_tracker_full },
 	{ "mwrap_growing", GAUGE, "", "1 while the sentence tells of a growth that asks for action.", get_growing },
@@ -389,10 +399,12 @@ static void metric_name(struct mw_buf *b, const struct metric *k)
 static void end_sample(struct mw_buf *b, unsigned n, const struct value *v)
 {
 	mw_buf_str(b, n ? "} " : " ");
-	if (v->u || !(v->seconds > 0)) /* the unused one of the two is 0 */
-		mw_buf_u64(b, v->u);
-	else
+	if (v->ratio > 0)
+		mw_buf_decimals(b, v->ratio, 5);
+	else if (v->seconds > 0)
 		mw_buf_seconds(b, v->seconds);
+	else
+		mw_buf_u64(b, v->u);
 	mw_buf_str(b, "\n");
 }
 

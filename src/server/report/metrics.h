@@ -43,6 +43,7 @@ struct mw_metrics {
 	struct mw_buf labels; /* owned */
 	/* set by mw_metrics_take's caller, from what the server keeps: borrowed; NULL: not known */
 	const struct mw_limits *limits;
+	double own_cpu; /* share of the process's CPU time that tracking takes, 0 to 1; 0: not known */
 	const struct mw_options *options; /* set by mw_metrics_take */
 	const struct mw_metrics_verdict *verdict;
 };

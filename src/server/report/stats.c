@@ -82,7 +82,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 }
 
 void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm, const uint32_t *majors,
-			  void (*more)(struct mw_buf *, void *ctx), void *ctx)
+			  void (*more)(struct mw_buf *, const struct mw_stats *, void *ctx), void *ctx)
 {
 	struct mw_stats s = { 0 };
 	uint64_t rss = 0;
@@ -146,7 +146,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	mw_json_u64(b, "\nstacks_dropped", s.stacks_dropped);
 	mw_json_u64(b, "\nstacks_folded", s.stacks_folded);
 	mw_json_u64(b, "\nstacks_ns", s.stacks_ns);
-	more(b, ctx);
+	more(b, &s, ctx);
 	options(b, api->options());
 	mw_buf_str(b, "\n}\n");
 }

@@ -247,7 +247,7 @@ void mw_render_recording(struct mw_buf *, const struct mw_record_state *, uint64
  * collections (NULL: null), and the members that `more` appends.
  */
 void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm, const uint32_t *majors,
-			  void (*more)(struct mw_buf *, void *ctx), void *ctx);
+			  void (*more)(struct mw_buf *, const struct mw_stats *, void *ctx), void *ctx);
 
 /*
  * Appends the exit dump to dump_path or dump_fd, in one piece; does nothing if

@@ -135,7 +135,7 @@ void mw_buf_signed_commas(struct mw_buf *b, int64_t v)
 /* From integers: printf's decimals would follow the app's locale. */
 void mw_buf_decimals(struct mw_buf *b, double v, unsigned n)
 {
-	static const unsigned units[] = { 1, 10, 100, 1000 };
+	static const unsigned units[] = { 1, 10, 100, 1000, 10000, 100000 };
 	unsigned unit = units[n];
 	uint64_t parts = v > 0 && v < 1e15 ? (uint64_t)(v * unit + 0.5) : 0;
 

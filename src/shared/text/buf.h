@@ -31,7 +31,7 @@ void mw_buf_pad_u64(struct mw_buf *, uint64_t, unsigned width); /* right-aligned
  * 1 KB is 1,024 bytes. whole: without zeros behind the point. As web/src/format.js has it.
  */
 const char *mw_buf_amount(struct mw_buf *, uint64_t v, bool whole);
-/* With 1 to 3 decimals: 4711.2. 0.0 if it is below 0, NaN or from 1e15 on */
+/* With 1 to 5 decimals: 4711.2. 0.0 if it is below 0, NaN or from 1e15 on */
 void mw_buf_decimals(struct mw_buf *, double, unsigned decimals);
 void mw_buf_seconds(struct mw_buf *, double); /* with three: 4711.250 */
 void mw_buf_free(struct mw_buf *); /* all zero again */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "shared/report/report.h"
+#include "tracker/base/arena.h"
 #include "tracker/base/own_thread.h"
 #include "tracker/table/mappings.h"
 #include "tracker/table/heap_pages.h"
@@ -12,6 +13,7 @@
 #include "tracker/table/object_sums.h"
 #include "tracker/table/peak.h"
 #include "tracker/table/snapshot.h"
+#include "tracker/table/tail.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/stacks/stacks_copy.h"
 #include "tracker/hooks/panic.h"
@@ -24,8 +26,10 @@
 #include "tracker/caller/ruby/jit_code.h"
 #include "tracker/caller/ruby/majors.h"
 #include "tracker/caller/ruby/state.h"
+#include "tracker/real/own_blocks.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
+#include "tracker/track/clocked.h"
 #include "tracker/track/object.h"
 #include "tracker/track/overrun.h"
 #include "tracker/track/events.h"
@@ -270,6 +274,28 @@ static enum mw_missing missing(const struct mw_stats *s)
 					MW_MISSING_NONE;
 }
 
+static void own_cost(struct mw_stats *out)
+{
+	static const enum mw_arena_for uses[MW_HELD_TABLES_N] = {
+		[MW_HELD_LOCATIONS] = MW_ARENA_LOCATION, [MW_HELD_RECORDS] = MW_ARENA_RECORD,
+		[MW_HELD_THREADS] = MW_ARENA_THREAD,     [MW_HELD_HISTORY] = MW_ARENA_HISTORY,
+		[MW_HELD_STACKS] = MW_ARENA_STACK,       [MW_HELD_NAMES] = MW_ARENA_NAME,
+	};
+	struct mw_clocked clocked;
+
+	_Static_assert(MW_HELD_TABLES_N == (int)MW_ARENA_USES, "each use has its name");
+	mw_clocked_read(&clocked);
+	out->clocked_allocs = clocked.allocs;
+	out->clocked_alloc_ns = clocked.alloc_ns;
+	out->clocked_frees = clocked.frees;
+	out->clocked_free_ns = clocked.free_ns;
+	out->own_threads_ns = mw_own_threads_ns();
+	for (int i = 0; i < MW_HELD_TABLES_N; i++)
+		out->held[i] = mw_arena_held(uses[i]);
+	out->held[MW_HELD_SERVER] = mw_own_held();
+	out->held[MW_HELD_TAILS] = mw_get(&mw_tailless_all) ? 0 : out->live * MW_TAIL;
+}
+
 static void api_stats(struct mw_stats *out)
 {
 	struct mw_row sum = { 0 };
@@ -301,6 +327,7 @@ static void api_stats(struct mw_stats *out)
 	out->mode = mw_mode_name(&out->mode_why);
 	out->gc_count = mw_ruby_count_name();
 	out->ruby_jit = mw_jit_blocks_name();
+	own_cost(out);
 	out->tracker_bytes = mw_arena_bytes();
 	out->memory_max = mw_arena_max();
 	out->locations_full = mw_get(&mw_locations_full);
