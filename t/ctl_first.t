@@ -146,6 +146,7 @@ class CtlFirstTest < Minitest::Test
     run = ctl("doctor")
     assert_written run
     assert_match(/\Aok  tracker    in the process since its start\nok  server     #{path}\nok  lines      Ruby's, found the fast way\nok  counting   every block\n/, run.stdout)
+    assert_match(/^    cost       (at most [\d.]+ % of its CPU time, and )?[\d.]+ [KM]B$/, run.stdout)
     assert_match(/^    allocator  glibc$/, run.stdout)
     assert_written ctl("pause", app.pid.to_s)
     run = ctl("doctor", app.pid.to_s)

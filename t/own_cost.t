@@ -127,6 +127,7 @@ class OwnCostTest < Minitest::Test
     assert_match(%r{CPU time</th><td class="num">\d+\.\d\d.%<}, html)
     assert_match(%r{A malloc</th><td class="num">\d+\.\d.ns<}, html)
     assert_match(%r{Records</th><td class="num">}, html)
+    assert_match(%r{Tracking takes <b>\d+\.\d.%</b> of the CPU time, at most<}, page("/"))
     assert_match(/^mwrap_tracker_cpu_ratio 0\.\d{5}$/, get("/metrics").body)
   end
 end

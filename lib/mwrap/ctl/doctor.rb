@@ -65,7 +65,7 @@ module Mwrap
 
       def served(process)
         stats = Client.open(process.server, @given["token-file"], seconds: SECONDS).json("/stats.json")
-        [Finding.new("server", Text.clean(process.server.name), true), version(stats), lines(stats), pace(stats), counts(stats), stacks(stats), room(stats)].compact
+        [Finding.new("server", Text.clean(process.server.name), true), version(stats), lines(stats), pace(stats), counts(stats), stacks(stats), cost(stats), room(stats)].compact
       rescue Failure => e
         [Finding.new("server", Text.clean(e.message), false, e.code == 401 ? "give --token-file" : "see the process's stderr")]
       end
@@ -98,6 +98,14 @@ module Mwrap
       def stacks(stats)
         return Finding.new("stacks", "kept: mwrapctl flame shows callers", true) if stats["stacks_rate"].to_i.positive?
         Finding.new("stacks", "none", nil, "start it with MWRAP=...,stacks:auto for callers")
+      end
+
+      # What the process says that tracking takes.
+      def cost(stats)
+        percent, uses = stats["own"].values_at("cpu_percent", "bytes") if stats["own"].is_a?(Hash)
+        return unless uses.is_a?(Hash)
+        memory = Text.bytes(uses.values.grep(Integer).sum)
+        Finding.new("cost", percent.is_a?(Numeric) ? "at most #{Text.number(percent)} % of its CPU time, and #{memory}" : memory, nil)
       end
 
       def room(stats)

@@ -211,6 +211,17 @@ static void fact(struct mw_buf *b, const char *name, uint64_t v, bool bytes)
 	mw_buf_str(b, "</b></li>\n");
 }
 
+static void own_time(struct mw_buf *b, const struct mw_call *call)
+{
+	double percent = call->req->site ? mw_own_cost_percent(&call->req->site->own_cost) : -1;
+
+	if (percent < 0)
+		return;
+	mw_buf_str(b, "<li>Tracking takes <b>");
+	mw_buf_decimals(b, percent, 1);
+	mw_buf_str(b, "\xc2\xa0%</b> of the CPU time, at most</li>\n");
+}
+
 static void heap(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
 {
 	if (!s->heap_known)
@@ -305,6 +316,7 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	fact(b, bytes ? "Allocated so far" : "Collections", s->generation, bytes);
 	heap(b, call, s);
 	fact(b, "Tracker\xe2\x80\x99s own", s->tracker_bytes, true);
+	own_time(b, call);
 	mw_buf_str(b, "</ul>\n");
 	overruns(b, call, s);
 	lookup(b, s);
