@@ -244,6 +244,20 @@ TEST(extensions_and_libraries)
 	kind_is("array");
 }
 
+/* glibc's, musl's, and musl's as the linker that a program names. */
+TEST(the_c_library)
+{
+	static const char *const files[] = { LIBC, "/lib/libc.musl-x86_64.so.1",
+					     "/lib/ld-musl-x86_64.so.1" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		frame(MW_KIND_NATIVE, "strdup", files[i]), in(PARSER), line();
+		kind_is("json/ext/parser.so");
+		frame(MW_KIND_NATIVE, "opendir", files[i]), line();
+		kind_is("C library");
+	}
+}
+
 TEST(a_long_name_by_its_end)
 {
 	char file[400] = "/x/";

@@ -40,9 +40,9 @@ static const char *const texts[] = {
 
 /* Libraries that allocate for those that call them. */
 static const char *const passing[] = {
-	"libc.so*",   "libc-*",       "libstdc++*",   "libgcc_s*",   "libpthread*",
-	"ld-linux*",  "libm.so*",     "libdl.so*",    "linux-vdso*", "libmwrap*",
-	"mwrap_ext*", "libjemalloc*", "libmimalloc*", "libtcmalloc*"
+	"libc.so*",    "libc-*",       "libc.musl*",   "ld-musl*",    "libstdc++*",  "libgcc_s*",
+	"libpthread*", "ld-linux*",    "libm.so*",     "libdl.so*",   "linux-vdso*", "libmwrap*",
+	"mwrap_ext*",  "libjemalloc*", "libmimalloc*", "libtcmalloc*"
 };
 
 static bool fits(const char *pattern, const char *s, size_t n)
@@ -87,6 +87,12 @@ static bool passes(struct piece name)
 		if (fits(passing[i], name.p, name.n))
 			return true;
 	return false;
+}
+
+/* musl is its own dynamic linker: a program names it as that, and so does Alpine's file. */
+static bool is_libc(struct piece name)
+{
+	return fits("libc*", name.p, name.n) || fits("ld-musl*", name.p, name.n);
 }
 
 static bool is_version(struct piece part)
@@ -158,8 +164,7 @@ static struct mw_clue clue_of_native(struct mw_clues *c, const struct mw_profile
 	if (!name.n)
 		return (struct mw_clue){ MW_CLUE_NONE, 0 };
 	if (passes(name))
-		return (struct mw_clue){ fits("libc*", name.p, name.n) ? MW_CLUE_HINT : MW_CLUE_NONE,
-					 MW_OF_LIBC };
+		return (struct mw_clue){ is_libc(name) ? MW_CLUE_HINT : MW_CLUE_NONE, MW_OF_LIBC };
 	return (struct mw_clue){ MW_CLUE_SURE, kind_of_name(c, file_name(path)) };
 }
 
