@@ -174,6 +174,15 @@ class CtlFirstTest < Minitest::Test
     assert_match(/^    allocator  jemalloc$/, ctl("doctor").stdout)
   end
 
+  # Ruby may be built without it: https alone needs it.
+  def test_without_openssl
+    started
+    File.write(path("openssl.rb"), "raise LoadError, 'cannot load such file -- openssl'")
+    env = { "RUBYLIB" => File.dirname(path("openssl.rb")) }
+    assert_refused ctl("who", path, "nosuch.rb:7", env: env), "#{path}: no such location: nothing was allocated there"
+    assert_refused ctl("verdict", "https://127.0.0.1:9", env: env), "https://127.0.0.1:9: this Ruby has no OpenSSL: name a server of http"
+  end
+
   # --- open ---------------------------------------------------------------------------------------------
 
   # The App of `mwrapctl open`, and the address that it prints

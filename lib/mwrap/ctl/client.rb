@@ -123,8 +123,15 @@ module Mwrap
         raise Failure, "#{@at.name}: no such host: #{shown(e.message)}"
       rescue *STRANGE
         strange
-      rescue OpenSSL::SSL::SSLError => e # last, since its name loads OpenSSL
+      rescue *tls => e
         raise Failure, "#{@at.name}: TLS failed: #{shown(e.message)}"
+      end
+
+      # The name of its error loads OpenSSL, which a Ruby may lack.
+      def tls
+        @at.ssl ? [OpenSSL::SSL::SSLError] : []
+      rescue LoadError
+        raise Failure, "#{@at.name}: this Ruby has no OpenSSL: name a server of http"
       end
 
       def problem(error)
