@@ -259,6 +259,23 @@ class MuslTest < Minitest::Test
     end.except(nil)
   end
 
+  # Debian's file for musl is called libc.so, as others' is. mwrapctl runs on glibc here.
+  def test_doctor
+    program = path("ruby")
+    File.write(path("waits.c"), "#include <stdio.h>\nint main(void) { puts(\"up\"); fflush(stdout); return getchar() == 0; }\n")
+    assert_success run_command("musl-gcc", "-o", program, path("waits.c"))
+    { { "LD_PRELOAD" => nil } => "bad tracker    not in the process: it was started without mwrap\n               start it with mwrap\n    allocator  musl\n",
+      under("socket:#{path}") => "ok  tracker    in the process since its start\nok  server     #{path}\n" }.each do |env, says|
+      app = HttpdTest::Child.new({ "MWRAP" => nil, **env }, program, log: path("log"))
+      @fakes << app
+      app.hear
+      wait_for_server(path) if env["MWRAP"]
+      run = run_command(RUBY, "#{tree}/lib/exe/mwrapctl", "doctor", app.pid.to_s)
+      assert_operator run.stdout, :start_with?, says
+      assert_match(/^    allocator  musl$\n\z/, run.stdout)
+    end
+  end
+
   def blocks(compiler, *flags, env: {})
     seed = rand(1_000_000)
     assert_success run_command(compiler, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "-D_GNU_SOURCE", "-I#{ROOT}/src", *flags,

@@ -39,7 +39,7 @@ module Mwrap
         Finding.new("tracker", "not in the process: #{why_not}", false, attachable? ? "run mwrapctl attach #{@target.pid}" : "start it with mwrap")
       end
 
-      def attachable? = @maps.match?(/libruby|\/ruby[\d.]*$/n) && !program_problem
+      def attachable? = @maps.match?(/libruby|\/ruby[\d.]*$/n) && !musl? && !program_problem
 
       # The reason, by LD_PRELOAD and the program's file
       def why_not
@@ -51,6 +51,9 @@ module Mwrap
         tracker = Executable.tracker(LIB) or return
         Executable.new("/proc/#{@target.pid}/exe").problems(tracker).first&.sub(/\A: /, "")
       end
+
+      # Its file may be called ld-musl-x86_64.so.1 or libc.so. A program names it as its linker.
+      def musl? = @maps.match?(%r{/ld-musl-}n) || Executable.new("/proc/#{@target.pid}/exe").musl?
 
       def variable(name) = @target.read("environ").split("\0").find { |s| s.start_with?("#{name}=") }.to_s.delete_prefix("#{name}=")
 
@@ -120,15 +123,16 @@ module Mwrap
         there = ALLOCATORS.select { |_, pattern| @maps.match?(pattern) }.keys
         own = Executable.new("/proc/#{@target.pid}/exe").problems(Executable.tracker(LIB) || "/proc/self/exe").grep(/malloc of its own/).any?
         return Finding.new("allocator", "the program's own malloc", nil) if own
-        return Finding.new("allocator", libc, nil, "mwrapctl record and replay tell what another one would take") if there.empty?
+        return libc if there.empty?
         order = variable("LD_PRELOAD").split(/[ :]+/).filter_map { |path| ALLOCATORS.find { |_, pattern| File.basename(path).match?(pattern) }&.first }
         Finding.new("allocator", (order & there).first || there.first, nil)
       end
 
       def libc
-        return "musl" if @maps.match?(%r{/ld-musl-}n)
+        return Finding.new("allocator", "musl", nil) if musl? # a replay doesn't know it
         arenas = variable("MALLOC_ARENA_MAX")
-        arenas.empty? ? "glibc" : "glibc, with MALLOC_ARENA_MAX=#{Text.clean(arenas)}"
+        name = arenas.empty? ? "glibc" : "glibc, with MALLOC_ARENA_MAX=#{Text.clean(arenas)}"
+        Finding.new("allocator", name, nil, "mwrapctl record and replay tell what another one would take")
       end
 
       # --- output -------------------------------------------------------------------------------------
