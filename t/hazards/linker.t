@@ -191,6 +191,17 @@ class LinkerHazards < Minitest::Test
     assert_operator compared, :>=, 10
   end
 
+  # The second one may have functions that the first lacks, as mimalloc has reallocarray.
+  def test_two_allocators
+    pairs = OTHERS.grep(/malloc/).permutation(2).to_a
+    assert_operator pairs.size, :>=, 6
+    pairs.product((0..2).to_a).each do |pair, at|
+      native = ran(["/bin/true"], { "LD_PRELOAD" => pair.join(":") })
+      order = pair.dup.insert(at, MwrapTest::TRACKER).join(":")
+      assert_equal native, ran(["/bin/true"], { "LD_PRELOAD" => order }), order
+    end
+  end
+
   # Libraries that have some of an allocator's functions and pass calls on, in front of the tracker and beneath. One in front
   # that passes them to the C library itself keeps them to itself: then the program runs untracked.
   BASICS = %w[malloc free calloc realloc].freeze

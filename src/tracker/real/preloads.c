@@ -42,13 +42,16 @@ static void *in_front(const char *name)
 	return f && !mw_real_same_object(f, &mw_reached) ? f : NULL;
 }
 
-/* Is the block another allocator's, as no call came to us? Ends its life. */
-static bool is_foreign(void *block)
+/*
+ * Is the block of this function another allocator's, as no call came to us? Ends its life, unless it isn't known who
+ * takes it: of two allocators in front, the second may have functions that the first, with free, lacks.
+ */
+static bool is_foreign(const void *get, void *block)
 {
 	void (*give)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "free");
 	bool foreign = !mw_reached;
 
-	if (give)
+	if (give && (!foreign || mw_real_same_object(get, ADDRESS(give))))
 		give(block);
 	return foreign;
 }
@@ -58,14 +61,14 @@ static bool keeps_block(const char *name)
 {
 	void *(*get)(size_t) = (void *(*)(size_t))in_front(name);
 
-	return get && is_foreign(get(24));
+	return get && is_foreign(ADDRESS(get), get(24));
 }
 
 static bool keeps_calloc(void)
 {
 	void *(*get)(size_t, size_t) = (void *(*)(size_t, size_t))in_front("calloc");
 
-	return get && is_foreign(get(1, 24));
+	return get && is_foreign(ADDRESS(get), get(1, 24));
 }
 
 /* Of no block: that of another allocator would be none for it. */
@@ -73,17 +76,17 @@ static bool keeps_realloc(void)
 {
 	void *(*get)(void *, size_t) = (void *(*)(void *, size_t))in_front("realloc");
 	void *(*array)(void *, size_t, size_t);
-	bool keeps = get && is_foreign(get(NULL, 24));
+	bool keeps = get && is_foreign(ADDRESS(get), get(NULL, 24));
 
 	array = (void *(*)(void *, size_t, size_t))in_front("reallocarray");
-	return (array && is_foreign(array(NULL, 1, 24))) || keeps;
+	return (array && is_foreign(ADDRESS(array), array(NULL, 1, 24))) || keeps;
 }
 
 static bool keeps_aligned(const char *name)
 {
 	void *(*get)(size_t, size_t) = (void *(*)(size_t, size_t))in_front(name);
 
-	return get && is_foreign(get(64, 64));
+	return get && is_foreign(ADDRESS(get), get(64, 64));
 }
 
 static bool keeps_posix_memalign(void)
@@ -91,7 +94,7 @@ static bool keeps_posix_memalign(void)
 	int (*get)(void **, size_t, size_t) = (int (*)(void **, size_t, size_t))in_front("posix_memalign");
 	void *block = NULL;
 
-	return get && !get(&block, 64, 64) && is_foreign(block);
+	return get && !get(&block, 64, 64) && is_foreign(ADDRESS(get), block);
 }
 
 /* A block from beneath: both the allocator there and a wrapper that keeps frees to itself can take it. */
