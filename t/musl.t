@@ -259,6 +259,26 @@ class MuslTest < Minitest::Test
     end.except(nil)
   end
 
+  # Processes of glibc that those of musl start, and the other way round. glibc's run as without the tracker.
+  def test_glibc_and_back
+    require "#{LIB}/mwrap/executable"
+    assert_equal TRACKER, Mwrap::Executable.for_preload(TRACKER)
+    ours = Mwrap::Executable.for_preload("#{tree}/lib/libmwrap.so")
+    assert_equal "#{tree}/lib/mwrap/preload/$LIB/libmwrap.so", ours
+    native, tracked = [nil, ours].map do |preload|
+      [["sh", "-c", "echo \"$1\"; exec \"$2\"", "-", "a b", @program], ["env", @program, "env", @program], [RUBY, "--disable=gems", "-e", "exec(*ARGV)", @program],
+       ["/bin/false"], ["readlink", "-f", "/proc/self/exe"]].map do |words|
+        run_command(@program, *words, env: { "LD_PRELOAD" => preload, "MWRAP" => "dump_path:#{path("back")}.%p,dump_format:tsv" })
+      end
+    end
+    native.zip(tracked) { |n, t| assert_equal [n.stdout, n.stderr, n.status.exitstatus], [t.stdout, t.stderr, t.status.exitstatus] }
+    # the last process of the first three is of musl
+    assert_equal tracked.first(3).map { |run| "#{path("back")}.#{run.status.pid}" }.sort, Dir["#{path("back")}.*"].sort
+    of_main = Dump.tsv(File.binread("#{path("back")}.#{tracked[0].status.pid}")).flatten.find { |r| r.location.start_with?(@program) }
+    assert_equal 1000, of_main.live_bytes
+    refute_includes run_command(@program, "cat", "/proc/self/maps", env: { "LD_PRELOAD" => ours }).stdout, "libmwrap.so"
+  end
+
   # Debian's file for musl is called libc.so, as others' is. mwrapctl runs on glibc here.
   def test_doctor
     program = path("ruby")

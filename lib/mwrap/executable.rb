@@ -68,6 +68,14 @@ module Mwrap
     # Can LD_PRELOAD name it? The dynamic linker splits at the first two and expands the third.
     def self.preloadable?(path) = !path.match?(/[ :$]/)
 
+    # What LD_PRELOAD names for the tracker. A program of glibc that a process of musl starts would end with 127, as its
+    # linker finds musl's library but not what that needs. It puts a name of its own for $LIB, which musl's doesn't, and
+    # finds an empty library.
+    def self.for_preload(tracker)
+      path = File.join(File.dirname(tracker), "mwrap/preload/$LIB", File.basename(tracker))
+      File.file?(path) ? path : tracker
+    end
+
     def self.runnable?(path) = File.file?(path) && File.executable?(path)
 
     private_class_method :candidates, :check, :runnable?

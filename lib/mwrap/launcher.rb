@@ -43,7 +43,7 @@ module Mwrap
       path = Executable.find(command[0])
       executable = Executable.new(path)
       executable.problems(tracker).each { |line| say("#{command[0]}#{line}") }
-      return untracked(path, command) if aside?(executable, command[0], tracker)
+      return untracked(path, command) if aside?(executable, command[0], tracker, text)
       say_how_to_look(text)
       require_loadable(tracker, text) # takes a thread, whose end an AddressSanitizer in LD_PRELOAD complains of
       start(path, command, "LD_PRELOAD" => preload(tracker, allocator(text)), "MWRAP" => text, "MWRAP_PID" => named(text))
@@ -211,16 +211,21 @@ module Mwrap
     # copies of either. If there are several allocators, the first one serves. A program of musl passes over both.
     def preload(tracker, allocator)
       rest = others.reject { |path| allocator && File.basename(path) == File.basename(allocator) }
-      [*[tracker, *allocator].map { |path| @glibc_only + path }, *rest].join(":")
+      [*[Executable.for_preload(tracker), *allocator].map { |path| @glibc_only + path }, *rest].join(":")
     end
 
     # Sanitizers and the tracker exclude each other: COMMAND and its children run without the
     # tracker.
-    def aside?(executable, name, tracker)
+    def aside?(executable, name, tracker, text)
       runtime = others.find { |path| Executable.sanitizer?(File.basename(path)) }
       say("#{name}: runs without the tracker: LD_PRELOAD has a sanitizer (#{runtime})") if runtime
-      # a program of glibc would end with 127 if its linker found musl's library
-      runtime || executable.sanitizer? || (Executable.new(tracker).musl? && executable.of_other_library?(tracker))
+      runtime || executable.sanitizer? || ends?(executable, tracker, text)
+    end
+
+    # A program of glibc would end with 127 if its linker found a library of musl.
+    def ends?(executable, tracker, text)
+      Executable.new(tracker).musl? && executable.of_other_library?(tracker) &&
+        (Executable.for_preload(tracker) == tracker || (text && Mwrap.malloc_option(text)))
     end
 
     # Identifies the process of COMMAND, where that matters: src/tracker/process/named.h. exec keeps both

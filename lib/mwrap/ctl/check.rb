@@ -70,7 +70,7 @@ module Mwrap
       def environment
         tracker = Executable.tracker(LIB)
         return {} if !tracker || !Executable.preloadable?(tracker) || ENV["LD_PRELOAD"].to_s.include?("libmwrap.so")
-        { "LD_PRELOAD" => [tracker, ENV["LD_PRELOAD"]].compact.reject(&:empty?).join(":"), "MWRAP" => ENV["MWRAP"] || "stacks:off" }
+        { "LD_PRELOAD" => [Executable.for_preload(tracker), ENV["LD_PRELOAD"]].compact.reject(&:empty?).join(":"), "MWRAP" => ENV["MWRAP"] || "stacks:off" }
       end
 
       # With this Ruby, and with the folders that its command line named (-I).
