@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * blocks.c SEED - blocks of musl's allocator of random sizes, aligned and resized at random, by four threads: the
- * tracker's own reading of a block (src/tracker/real/musl.h) says of each what malloc_usable_size says.
+ * tracker's own reading of a block (src/shared/sys/musl_block.h) says of each what malloc_usable_size says.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/shared/sys/musl_block.c"
 #include "../../src/tracker/real/musl.c"
 
 /* its imports */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/maps.h"
 #include "shared/sys/sys.h"
 
@@ -15,6 +16,8 @@ enum {
 	DEEPER = 1 << 12,
 	LOOKS = 3             /* at a thread that runs */
 };
+
+#define THREAD_LOCAL "(thread-local variable)"
 
 static void add_area(struct mw_areas *a, uintptr_t start, uintptr_t end, uintptr_t within, bool stack,
 		     const char *name)
@@ -43,6 +46,17 @@ static bool is_ours(const char *base)
 	return !strncmp(base, "libmwrap", 8) || !strncmp(base, "mwrap_ext.", 10);
 }
 
+static void add_variables_of_threads(struct mw_areas *a, uintptr_t library)
+{
+	struct mw_object o;
+	uintptr_t at;
+
+	if (!mw_object_of(library, &o))
+		return;
+	at = (uintptr_t)o.map;
+	add_area(a, at, at + mw_libc_entry_bytes(o.map), 0, false, THREAD_LOCAL);
+}
+
 static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	const char *slash = strrchr(info->dlpi_name, '/');
@@ -57,6 +71,8 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
 
 		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && p->p_memsz)
 			add_area(ctx, at, at + p->p_memsz, 0, false, *base ? base : "(the program)");
+		if (p->p_type == PT_TLS && p->p_memsz)
+			add_variables_of_threads(ctx, at);
 	}
 	return 0;
 }
@@ -89,8 +105,7 @@ void mw_areas_find(struct mw_areas *a, uintptr_t main_thread)
 	a->n = a->unread = 0;
 	mw_tasks_each(add_task, a);
 	if (main_thread)
-		add_area(a, main_thread - TLS, main_thread + TLS, main_thread, false,
-			 "(thread-local variable)");
+		add_area(a, main_thread - TLS, main_thread + TLS, main_thread, false, THREAD_LOCAL);
 	dl_iterate_phdr(add_library, a);
 }
 

@@ -27,6 +27,11 @@ bool mw_object_of(uintptr_t address, struct mw_object *);
 
 /* The dynamic linker's own list of objects, and its state. Without a lock. */
 const struct r_debug *mw_linker(void);
+/*
+ * Bytes, from an entry of that list on, in which musl keeps the library's thread-local variables of the threads that are
+ * older than it. 0: none; glibc has them in blocks of malloc's, and musl other threads' beside their stacks.
+ */
+size_t mw_libc_entry_bytes(const struct link_map *);
 /* Is it the C library's entry in that list? Calls no function. */
 bool mw_is_libc(const struct link_map *);
 

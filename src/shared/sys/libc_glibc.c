@@ -27,6 +27,12 @@ const struct r_debug *mw_linker(void)
 	return &_r_debug;
 }
 
+size_t mw_libc_entry_bytes(const struct link_map *m)
+{
+	(void)m;
+	return 0;
+}
+
 bool mw_is_libc(const struct link_map *m)
 {
 	static const char libc[] = "libc.so.6";

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "musl_block.h"
+
 enum { OBJECTS = 4096, PAGE = 4096 };
 
 extern const struct r_debug *const _dl_debug_addr;
@@ -29,6 +31,13 @@ static uint32_t reading; /* a thread reads them, or a handler interrupted that *
 const struct r_debug *mw_linker(void)
 {
 	return _dl_debug_addr;
+}
+
+size_t mw_libc_entry_bytes(const struct link_map *m)
+{
+	size_t bytes;
+
+	return mw_musl_is_block(m) && mw_musl_plain(m, &bytes) ? bytes : 0;
 }
 
 bool mw_is_libc(const struct link_map *m)

@@ -82,32 +82,13 @@ void mw_real_musl(struct mw_real *r)
 
 /* --- its blocks ------------------------------------------------------------------------------- */
 
-const uint16_t mw_musl_units[MW_MUSL_CLASSES] = {
-	1,   2,   3,   4,    5,    6,    7,    8,    9,    10,   12,   15,   18,   20,   25,   31,
-	36,  42,  50,  63,   72,   84,   102,  127,  146,  170,  204,  255,  292,  340,  409,  511,
-	584, 682, 818, 1023, 1169, 1364, 1637, 2047, 2340, 2730, 3276, 4095, 4680, 5460, 6552, 8191,
-};
 bool mw_real_musl_plain;
-
-/* musl's older allocator has something else before a block: nothing is followed that can't be read. */
-static bool readable(const void *p)
-{
-	uint32_t word = ((const uint32_t *)p)[-1];
-	uintptr_t group = (uintptr_t)p - ((uintptr_t)(word >> 16) + 1) * MW_MUSL_UNIT;
-	const struct mw_musl_meta *m;
-
-	if (!mw_sys_reads(group))
-		return false;
-	m = *(const struct mw_musl_meta *const *)group;
-	return (uintptr_t)m % sizeof(*m->links) == 0 && mw_sys_reads((uintptr_t)m) &&
-	       m->group == (const void *)group;
-}
 
 static bool agrees(const void *p, size_t n)
 {
 	size_t usable;
 
-	return p && readable(p) && mw_musl_plain(p, &usable) && usable == n &&
+	return p && mw_musl_is_block(p) && mw_musl_plain(p, &usable) && usable == n &&
 	       mw_real.malloc_usable_size((void *)(uintptr_t)p) == n;
 }
 
