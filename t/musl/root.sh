@@ -5,7 +5,7 @@
 # libraries that mwrap needs for Debian's musl, from Debian's sources, builds mwrap with them, and runs tests with
 # that Ruby. Prints what prove prints, and exits as it does.
 #
-#   TEST      t/x.t: these instead of those in t/musl/tests
+#   TEST      t/x.t, or t/musl/gems.rb: these instead of those in t/musl/tests
 #
 # What is built is in /opt/musl. The dynamic linker of musl finds libraries there.
 set -eu
@@ -74,6 +74,11 @@ gems_for_it() {
 }
 
 # shellcheck disable=SC2329
+gems_of_alpine() {
+	ruby t/musl/unpack.rb "$MWRAP_MUSL_GEMS"
+}
+
+# shellcheck disable=SC2329
 for_musl() {
 	make -j2 CC="$musl" PKG_CONFIG=false "$@"
 }
@@ -88,6 +93,8 @@ mw_quietly "Ruby" ruby_for_musl
 GEM_HOME=$PWD/.build/gems-musl
 export GEM_HOME
 mw_quietly "gems" gems_for_it
+export MWRAP_MUSL_GEMS=$PWD/.build/gems-alpine
+mw_quietly "gems for Alpine" gems_of_alpine
 export RUBY=$to/bin/ruby PATH=$to/bin:$PATH
 mw_say "building"
 mw_quietly "mwrap" for_musl all
