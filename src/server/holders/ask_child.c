@@ -116,7 +116,7 @@ static void prepare(struct ready *r, const struct mw_api *api, const struct mw_h
 	mw_walk_ruby_learn();
 	api->quiet_enter();
 	mw_edge_begin();
-	mw_areas_find(&r->areas, api->main_thread());
+	mw_areas_find(&r->areas, api->main_thread(), (uintptr_t)__builtin_frame_address(0));
 	if (q->objects)
 		r->walk.n_sampled = (uint32_t)q->objects(r->sampled, MW_HOLDERS_OBJECTS);
 	api->quiet_leave();

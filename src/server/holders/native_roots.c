@@ -86,8 +86,7 @@ static void add_task(pid_t task, void *ctx)
 	bool ran = false;
 
 	if (task == (pid_t)mw_sys(SYS_gettid, 0, 0, 0, 0, 0)) {
-		sp = (uintptr_t)__builtin_frame_address(0);
-		add_stack_area(a, sp, sp);
+		add_stack_area(a, a->sp, a->sp);
 		return;
 	}
 	for (int i = 0; i < LOOKS && !(sp = mw_task_stack_pointer(task)); i++) {
@@ -100,9 +99,10 @@ static void add_task(pid_t task, void *ctx)
 		add_stack_area(a, ran ? sp - DEEPER : sp - RED_ZONE, sp);
 }
 
-void mw_areas_find(struct mw_areas *a, uintptr_t main_thread)
+void mw_areas_find(struct mw_areas *a, uintptr_t main_thread, uintptr_t sp)
 {
 	a->n = a->unread = 0;
+	a->sp = sp;
 	mw_tasks_each(add_task, a);
 	if (main_thread)
 		add_area(a, main_thread - TLS, main_thread + TLS, main_thread, false, THREAD_LOCAL);

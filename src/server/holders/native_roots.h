@@ -22,6 +22,7 @@ struct mw_area {
 
 struct mw_areas {
 	uint32_t n, unread; /* unread: threads whose stack pointer isn't known */
+	uintptr_t sp;       /* of the thread that forks: the child's own frames are below it */
 	struct mw_area v[MW_AREAS];
 };
 
@@ -30,8 +31,11 @@ struct mw_mapping {
 	uintptr_t start, end;
 };
 
-/* In the parent. main_thread: its pthread_self(), 0 if that isn't known. */
-void mw_areas_find(struct mw_areas *, uintptr_t main_thread);
+/*
+ * In the parent. main_thread: its pthread_self(), 0 if that isn't known. sp: an address in this thread's stack, from
+ * which on it counts. What the child calls must be below.
+ */
+void mw_areas_find(struct mw_areas *, uintptr_t main_thread, uintptr_t sp);
 
 /* In the child, with its readable mappings, which are sorted: sets the bounds of stacks. */
 void mw_areas_bound(struct mw_areas *, const struct mw_mapping *, size_t n);
