@@ -63,7 +63,9 @@ class ObjectsFindTest < Minitest::Test
     plant { $mwrap_planted = planted(:Global) }
     plant { v = planted(:AtExit); at_exit { v } }
     $thread = Thread.new { Thread.current[:local] = planted(:FiberLocal); Thread.current.thread_variable_set(:x, planted(:ThreadVariable)); sleep }
-    Thread.pass until $thread.stop?
+    $asked = Thread.new { Fiber.current; Thread.current[:first] = planted(:FirstFiber); sleep } # it may have no object unless asked for
+    $inside = Thread.new { Fiber.new { Thread.current[:inner] = planted(:InFiber); sleep }.resume }
+    Thread.pass until [$thread, $asked, $inside].all?(&:stop?)
     if defined?(Data) && Data.respond_to?(:define)
       Object.const_set(:Point, Data.define(:x, :y))
       plant { $kept << Point.new(x: 1, y: planted(:Data)) }
@@ -84,7 +86,7 @@ class ObjectsFindTest < Minitest::Test
     Closure: [[1, "Proc", "closure → local variable", 1, 1]], Nested: [[1, "Proc", "closure → local variable → local variable", 1, 1]],
     Bound: [[1, "Method", "receiver", 1, 1]], Enumerator: [[1, "Enumerator", "receiver or arguments", 1, 1]],
     Error: [[1, "Error", "@v", 1, 1]], Global: [[1, "(root)", "$mwrap_planted", 1, 1]],
-    FiberLocal: [[1, "Thread", "[:local]", 1, 1]], Data: [[1, "Point", "member y", 1, 1]]
+    FiberLocal: [[1, "Thread", "[:local]", 1, 1]], FirstFiber: [[1, "Thread", "[:first]", 1, 1]], InFiber: [[1, "Thread", "[:inner]", 1, 1]], Data: [[1, "Point", "member y", 1, 1]]
   }.freeze
 
   def found(names, setup = "")

@@ -150,6 +150,9 @@ class ObjectsStacksTest < Minitest::Test
       class Iterated; end
       class Fiberish; end
       class FiberVariable; end
+      class Outside; end
+      class Inside; end
+      class Asked; end
       class Machine; end
       def work(argument) = (a, b = Local.new, Local.new; $ready << 1; sleep; [a, b, argument])
       def of(r, name) = r.rows.select { |row| row[:class] == name }.map { |row| [row[:stack].sub(/ at .*|(?<=thread |fiber )\/.*/, ""), row[:count]] }
@@ -161,7 +164,8 @@ class ObjectsStacksTest < Minitest::Test
     got = value_of(<<~RUBY)
       #{SETUP}
       threads = { "args" => -> { work(Argument.new) }, "self" => -> { Receiver.new.wait }, "block" => -> { c = Captured.new; l = proc { c }; $ready << 1; sleep; l },
-                  "machine" => -> { [Machine.new].each { |m| m = nil; $ready << 1; sleep } }, "storage" => -> { Thread.current[:v] = FiberVariable.new; $ready << 1; sleep } }
+                  "machine" => -> { [Machine.new].each { |m| m = nil; $ready << 1; sleep } }, "storage" => -> { Thread.current[:v] = FiberVariable.new; $ready << 1; sleep },
+                  "fibers" => -> { o = Outside.new; Fiber.new { i = Inside.new; $ready << 1; sleep; i }.resume; o }, "asked" => -> { a = Asked.new; Fiber.current; $ready << 1; sleep; a } }
       threads = threads.map { |name, code| Thread.new(&code).tap { |t| t.name = name } }
       threads.size.times { $ready.pop }
       Thread.pass until threads.all?(&:stop?)
@@ -170,18 +174,20 @@ class ObjectsStacksTest < Minitest::Test
       done = Fiber.new { 1 }.tap(&:resume)
       GC.start
       r = Mwrap::Objects.stacks
-      [%w[Local Argument Receiver Captured Machine Fiberish FiberVariable].to_h { |c| [c, of(r, c)] }, r.rows.map { |row| row.values_at(:stack, :status, :location) }.uniq, r.facts]
+      [%w[Local Argument Receiver Captured Machine Fiberish FiberVariable Outside Inside Asked].to_h { |c| [c, of(r, c)] }, r.rows.map { |row| row.values_at(:stack, :status, :location) }.uniq, r.facts]
     RUBY
     classes, stacks, facts = got
+    classes["Outside"].delete(["fiber of a C function", 1]) # the thread's first Fiber: Ruby 3.1 doesn't tell whose it is
     assert_equal({ "Local" => [["thread args", 2], ["thread self", 1]], "Argument" => [["thread args", 1]], "Receiver" => [["thread self", 1]], "Captured" => [["thread block", 1]],
-                   "Fiberish" => [["fiber ", 1]], "FiberVariable" => [["thread storage", 1]] }, classes.except("Machine"))
+                   "Fiberish" => [["fiber ", 1]], "FiberVariable" => [["thread storage", 1]], "Outside" => [["thread fibers", 1]], "Inside" => [["thread fibers", 1]],
+                   "Asked" => [["thread asked", 1]] }, classes.except("Machine"))
     names = stacks.map(&:first)
     assert_equal 1, names.count("main thread")
-    assert_equal %w[args block machine self storage], names.grep(/\Athread /).map { |n| n.delete_prefix("thread ") }.sort
+    assert_equal %w[args asked block fibers machine self storage], names.grep(/\Athread /).map { |n| n.delete_prefix("thread ") }.sort
     assert_operator names.grep(/\Afiber/).size, :>=, 1
     assert_equal ["sleep"], stacks.select { |name,| name.start_with?("thread") }.map { |s| s[1] }.uniq
     stacks.each { |_, _, line| assert_match(/:\d+\z|\A\(no Ruby code\)\z/, line) }
-    assert_operator facts[:stacks], :>=, 7
+    assert_operator facts[:stacks], :>=, 9
   end
 
   # The object has no variable any more, but the array that C code iterates over has it.

@@ -61,7 +61,6 @@ module Mwrap::Objects
     end
 
     # Only the thread that looks refers to the object.
-    # Only the thread that looks refers to the object.
     def by_id(id, depth)
       ObjectSpace.respond_to?(:_id2ref) or raise Unavailable, "this Ruby finds no object by its object_id: give its address"
       address = address_of(object = ObjectSpace._id2ref(id))
@@ -89,7 +88,7 @@ module Mwrap::Objects
 
     def initialize(hits, roots)
       hits = hits.map { |h| Hit.new(*h) }
-      hits.reject! { |h| Fiber === h.what && FIBER[:to_s].bind_call(h.what).end_with?("(resumed)>") } # its thread is there
+      hits.reject! { |h| Fiber === h.what && !shown?(h) }
       hits.concat(roots.map { |level, category, to, *of| Hit.new(of[1] == :type && level > 0 ? level : level + 1, nil, nil, :root, nil, category, 1, to, *of) })
       @inner = hits.select { |h| h.how == :type }.group_by(&:number).transform_values(&:first)
       followed = hits.to_h { |h| [h.to, true] }
@@ -99,13 +98,21 @@ module Mwrap::Objects
     def rows
       groups = @hits.group_by { |h| [h.level, name(h.what, h.how), through(h), of(h)] }
       rows = groups.map do |(level, klass, through, of), hits|
-        { level: level, class: klass, through: through, of: of, address: hits[0].address, count: hits.uniq(&:number).size, references: hits.sum(&:references) }
+        { level: level, class: klass, through: through, of: of, address: hits[0].address, count: hits.uniq(&:address).size, references: hits.sum(&:references) }
       end
       [@hits, @inner.values].flatten.each { |h| h.what = h.of = nil }
       rows.sort_by { |r| [r[:level], -r[:references], r[:class], r[:through], r[:of]] }
     end
 
     private
+
+    # Writes the thread for the Fiber with its stack. Neither the thread that looks is shown, nor one that has ended.
+    def shown?(hit)
+      thread = objects(:thread_of, hit.what)
+      return thread == false || !objects(:runs?, hit.what) unless thread
+      hit.what, hit.address = thread, objects(:address_of, thread)
+      !thread.equal?(Thread.current)
+    end
 
     # No splat: its array would refer to the argument.
     def objects(name, argument)

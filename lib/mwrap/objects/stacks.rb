@@ -18,13 +18,16 @@ module Mwrap::Objects
     # A stack's objects are its local variables and arguments, the receivers and code of its frames,
     # Fiber-local variables (Thread#[]), thread variables, what C code has on the machine stack, and
     # stale words there that are an object's address. The thread that looks isn't shown. A Fiber
-    # that runs is shown as its thread. Objects to which these refer aren't counted.
+    # that runs, and the one with which a thread began, are shown as their thread. Objects to which
+    # these refer aren't counted.
     #
     # Raises Busy, Unavailable (also while other Ractors run), and NoMemoryError.
     def stacks
       walk("stacks") do
         only_ractor
-        rows = threads.concat(fibers).flat_map { |object, *about| stack_rows(object, about) }
+        of_threads = Hash.new { |all, thread| all[thread] = [] }.compare_by_identity
+        others = fibers(of_threads)
+        rows = threads.concat(others).flat_map { |object, *about| stack_rows(object, of_threads[object], about) }
         rows = rows.sort_by { |r| [-r[:memsize], r[:stack], r[:address], r[:class]] }
         [{ stacks: rows.map { |r| r[:address] }.uniq.size, objects: rows.sum { |r| r[:count] }, memsize: rows.sum { |r| r[:memsize] } }, rows]
       end
@@ -41,14 +44,27 @@ module Mwrap::Objects
       end
     end
 
-    # The same for Fibers; one that runs has its thread's stack.
-    def fibers
+    # The same for Fibers. Those that have a thread's stack are put there, by thread.
+    def fibers(of_threads)
       ObjectSpace.each_object(Fiber).filter_map do |f|
+        next unless FIBER[:alive?].bind_call(f)
+        if (thread = thread_of(f))
+          of_threads[thread] << f
+          next
+        end
         text = utf8(FIBER[:to_s].bind_call(f))
-        status = text[/\(([a-z]+)\)>?\z/, 1]
-        next if !FIBER[:alive?].bind_call(f) || status == "resumed"
-        [f, "fiber #{place(text)}", status.to_s, line_of(FIBER[:backtrace_locations].bind_call(f, 0, 1))]
+        next if thread.nil? && runs?(f) # its thread has ended
+        [f, "fiber #{place(text)}", text[/\(([a-z]+)\)>?\z/, 1].to_s, line_of(FIBER[:backtrace_locations].bind_call(f, 0, 1))]
       end
+    end
+
+    # The thread whose stack is the Fiber's. nil: there is none. false: this Ruby doesn't tell.
+    def thread_of(fiber)
+      thread_with(fiber, runs?(fiber))
+    end
+
+    def runs?(fiber)
+      FIBER[:to_s].bind_call(fiber).end_with?("(resumed)>")
     end
 
     # Where it was made, from "#<Thread:0x00007f0123456789@name /srv/app.rb:3 sleep>"
@@ -61,9 +77,9 @@ module Mwrap::Objects
       at ? utf8("#{at.absolute_path || at.path}:#{at.lineno}") : "(no Ruby code)"
     end
 
-    def stack_rows(object, about)
+    def stack_rows(object, fibers, about)
       address = address_of(object)
-      known(held_by(object)).group_by { |c,| c ? class_name(c) : "(internal)" }.map do |name, of|
+      known(held_by(object, fibers)).group_by { |c,| c ? class_name(c) : "(internal)" }.map do |name, of|
         { stack: about[0], address: address, status: about[1], location: about[2], class: name, count: of.size, memsize: of.sum { |_, n| n } }
       end
     end
