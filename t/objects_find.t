@@ -311,11 +311,37 @@ class ObjectsFindTest < Minitest::Test
 
   NO_IDS = "this Ruby finds no object by its object_id: give its address"
 
-  # From 4.1 on.
-  def test_a_ruby_without_object_ids
+  WITHOUT_ID2REF = <<~'RUBY'
+    require "mwrap/objects"
+    ObjectSpace.singleton_class.send(:undef_method, :_id2ref) if ObjectSpace.respond_to?(:_id2ref)
+  RUBY
+
+  # As from 4.1 on. No object gets an id by that.
+  def test_object_ids_without_rubys_own_function
     got = value_of(<<~RUBY)
-      require "mwrap/objects"
-      ObjectSpace.singleton_class.send(:undef_method, :_id2ref) if ObjectSpace.respond_to?(:_id2ref)
+      #{WITHOUT_ID2REF}
+      return #{raised("Mwrap::Objects.find(Object.new.object_id)")} if Mwrap::Objects.walk_id(0).nil?
+      Object.class_eval "class Leaf; end; module Mod; end; class Holder; def initialize(v) = @held = v; end; class Odd; end"
+      odd = Array.new(40) { |i| Odd.new.tap { |o| 12.times { |k| o.instance_variable_set(:"@v\#{(i * 7 + k * 3) % 40}", k) } } }
+      kept = [Leaf.new, +"text", "x" * 5000, [1], { a: 1 }, Leaf, Mod, Leaf.singleton_class, Class.new, Module.new, proc {}, Thread.current, 2**70, *odd]
+      $holders = kept.map { |v| Holder.new(v) }
+      ids = kept.map(&:object_id)
+      kept[0].instance_variable_set(:@later, 1)
+      kept[1].instance_variable_set(:@later, 1)
+      GC.compact if GC.respond_to?(:compact)
+      first = Object.new.object_id
+      wrong = kept.zip(ids).reject { |v, id| v.equal?(Mwrap::Objects.walk_id(id)[0]) && Mwrap::Objects.find(id).rows.any? { |r| r.values_at(:class, :through) == %w[Holder @held] } }
+      none = [first + 8000, first + 1, 0, -8, 2**70].map { |id| Mwrap::Objects.find(id) }
+      [wrong.map { |v, id| [v.class.name, id] }, none.compact.size, Object.new.object_id - first]
+    RUBY
+    assert_includes [["Mwrap::Objects::Unavailable", NO_IDS], [[], 0, 8]], got
+    refute_equal NO_IDS, got[1] if RUBY_VERSION >= "4.1"
+  end
+
+  def test_a_ruby_that_tells_no_object_ids
+    got = value_of(<<~RUBY)
+      #{WITHOUT_ID2REF}
+      Mwrap::Objects.define_singleton_method(:walk_id) { |_| nil }
       kept = Class.new.new
       [#{raised("Mwrap::Objects.find(kept.object_id)")}, Mwrap::Objects.find(kept).rows.class.name]
     RUBY

@@ -168,3 +168,4 @@ void mw_init_heap_walk(void);
 void mw_init_heap_counts(void);
 void mw_init_heap_stacks(void);
 void mw_init_heap_find(void);
+void mw_init_heap_ids(void);

@@ -292,7 +292,7 @@ static VALUE wait_for_thread(VALUE mod, VALUE thread)
 }
 
 /* POSIX lets dlsym's result be a function's address. */
-static void look_up(void *to, const char *name)
+void mw_objspace_look_up(void *to, const char *name)
 {
 	void *p = dlsym(RTLD_DEFAULT, name);
 
@@ -303,11 +303,11 @@ void mw_init_heap_walk(void)
 {
 	VALUE mod = rb_define_module_under(rb_define_module("Mwrap"), "Objects");
 
-	look_up(&mw_objspace.each_objects, "rb_objspace_each_objects");
-	look_up(&mw_objspace.reachable, "rb_objspace_reachable_objects_from");
-	look_up(&mw_objspace.roots, "rb_objspace_reachable_objects_from_root");
-	look_up(&mw_objspace.memsize, "rb_obj_memsize_of");
-	look_up(&mw_objspace.imemo_name, "rb_imemo_name");
+	mw_objspace_look_up(&mw_objspace.each_objects, "rb_objspace_each_objects");
+	mw_objspace_look_up(&mw_objspace.reachable, "rb_objspace_reachable_objects_from");
+	mw_objspace_look_up(&mw_objspace.roots, "rb_objspace_reachable_objects_from_root");
+	mw_objspace_look_up(&mw_objspace.memsize, "rb_obj_memsize_of");
+	mw_objspace_look_up(&mw_objspace.imemo_name, "rb_imemo_name");
 	rb_define_singleton_method(mod, "walk_pages", walk_pages, 0);
 	rb_define_singleton_method(mod, "class_of", real_class_of, 1);
 	rb_define_singleton_method(mod, "wait", wait_for_thread, 1);

@@ -34,6 +34,9 @@ enum {
 	MW_IMEMO_NAMED = 9 /* above are gaps, and some Rubies abort at these */
 };
 
+/* Writes the address of one of Ruby's exported functions to *to; NULL: there is none. */
+void mw_objspace_look_up(void *to, const char *name);
+
 /* True if the slot holds an object. One that awaits its finalizer is an object. */
 static inline bool mw_is_object(VALUE v)
 {

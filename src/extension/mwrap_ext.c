@@ -223,4 +223,5 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	mw_init_heap_counts();
 	mw_init_heap_stacks();
 	mw_init_heap_find();
+	mw_init_heap_ids();
 }

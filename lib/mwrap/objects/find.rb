@@ -62,13 +62,20 @@ module Mwrap::Objects
 
     # Only the thread that looks refers to the object.
     def by_id(id, depth)
-      ObjectSpace.respond_to?(:_id2ref) or raise Unavailable, "this Ruby finds no object by its object_id: give its address"
-      address = address_of(object = ObjectSpace._id2ref(id))
+      address = address_of(object = object_with(id))
       found = address && known_or_none(walk_find(address, depth))
       object = nil
       found
     rescue RangeError
       nil
+    end
+
+    # nil: none has it
+    def object_with(id)
+      return ObjectSpace._id2ref(id) if ObjectSpace.respond_to?(:_id2ref)
+      found = walk_id(id)
+      found.nil? and raise Unavailable, "this Ruby finds no object by its object_id: give its address"
+      found ? found.pop : nil
     end
 
     def known_or_none(found)
