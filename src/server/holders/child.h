@@ -119,6 +119,8 @@ bool mw_has_objects(const struct mw_walk *, uintptr_t start, uintptr_t end);
 size_t mw_object_size(const struct mw_walk *, uintptr_t object);
 /* heap.c: finds the objects that Ruby's roots reach, each with its parent. */
 void mw_reach_objects(struct mw_walk *);
+/* heap.c: is it a part of its parent? Of an object that was reached. */
+bool mw_is_part(const struct mw_walk *, uintptr_t object);
 
 /* blocks.c: copies the live blocks and the application's mappings, sorts them, and makes them findable. */
 void mw_copy_blocks(struct mw_walk *);

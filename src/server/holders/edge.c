@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "first_fiber.h"
 #include "ruby.h"
 
 static const struct mw_walk_ruby *const rb = &mw_walk_ruby;
@@ -133,27 +134,6 @@ static uintptr_t constant(mw_ruby_value module, mw_ruby_value child)
 
 /* --- variables of a thread ------------------------------------------------------- */
 
-/* Of Ruby's own types of data. */
-static bool is_data(mw_ruby_value v, const char *name)
-{
-	const char *type;
-
-	if (!v || mw_ruby_type(v) != MW_T_DATA || !rb->rb_objspace_data_type_name)
-		return false;
-	type = rb->rb_objspace_data_type_name(v);
-	return type && !strcmp(type, name);
-}
-
-static bool is_thread(mw_ruby_value v)
-{
-	return is_data(v, "VM/thread");
-}
-
-static bool is_fiber(mw_ruby_value v)
-{
-	return is_data(v, "fiber");
-}
-
 /*
  * Thread#[name]: Ruby tells the value of an ID, and not the IDs. It numbers them, and looks for the
  * number alone. `until`: one behind the last ID with a name.
@@ -194,7 +174,7 @@ static uintptr_t thread_local(mw_ruby_value thread, mw_ruby_value child)
  */
 static uintptr_t fiber_local(mw_ruby_value before, mw_ruby_value child)
 {
-	uintptr_t id = is_thread(before) ? thread_local(before, child) : 0;
+	uintptr_t id = mw_is_thread(before) ? thread_local(before, child) : 0;
 
 	if (!id && rb->rb_thread_current)
 		id = thread_local(rb->rb_thread_current(), child);
@@ -209,7 +189,7 @@ static bool is_variables(mw_ruby_value thread, mw_ruby_value hash)
 	uintptr_t id;
 	const char *name;
 
-	if (mw_ruby_type(hash) != MW_T_HASH || !is_thread(thread) || !rb->rb_id2name)
+	if (mw_ruby_type(hash) != MW_T_HASH || !mw_is_thread(thread) || !rb->rb_id2name)
 		return false;
 	id = variable(thread, hash);
 	name = id ? rb->rb_id2name(id) : NULL;
@@ -274,9 +254,9 @@ void mw_edge_label(uintptr_t before, uintptr_t v, uintptr_t child, char to[MW_LA
 		named("::", constant(v, child), "", to);
 	else if (is_variables(v, child))
 		snprintf(to, MW_LABEL, ".thread_variables");
-	else if (is_thread(v))
+	else if (mw_is_thread(v))
 		named("[:", thread_local(v, child), "]", to);
-	else if (is_fiber(v))
+	else if (mw_is_fiber(v))
 		named("[:", fiber_local(before, child), "]", to);
 	else if (is_variables(before, v))
 		thread_variable(v, child, to);
@@ -287,8 +267,8 @@ uintptr_t mw_edge_key(uintptr_t before, uintptr_t v, uintptr_t child)
 	if (is_internal(child))
 		return 0;
 	/* each of these has few values that aren't internal, and to find the name takes longer */
-	if (mw_ruby_is_module(v) || is_thread(v) || is_fiber(v) ||
-	    (mw_ruby_type(v) == MW_T_HASH && is_thread(before)))
+	if (mw_ruby_is_module(v) || mw_is_thread(v) || mw_is_fiber(v) ||
+	    (mw_ruby_type(v) == MW_T_HASH && mw_is_thread(before)))
 		return child;
 	return variable(v, child);
 }

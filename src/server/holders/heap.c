@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "child.h"
+#include "first_fiber.h"
 #include "heap.h"
 #include "ruby.h"
 
@@ -165,6 +166,24 @@ static void reached_root(const char *category, mw_ruby_value v, void *ctx)
 		reached(v, &s);
 }
 
+bool mw_is_part(const struct mw_walk *w, uintptr_t object)
+{
+	uint32_t parent = w->parent[mw_object_number(w, object)];
+	uintptr_t thread = mw_began_with(object);
+
+	return mw_ruby_is_part(object) || (thread && parent == (uint32_t)mw_object_number(w, thread) + 1);
+}
+
+/* Others than its thread may have led to a thread's first Fiber. If the thread is reached, it has the Fiber. */
+static void give_to_thread(struct mw_walk *w, uintptr_t object)
+{
+	uintptr_t thread = mw_began_with(object);
+	int64_t number = thread ? mw_object_number(w, thread) : -1;
+
+	if (number >= 0 && w->parent[number])
+		w->parent[mw_object_number(w, object)] = (uint32_t)number + 1;
+}
+
 /*
  * All that the objects from number `from` of the queue on lead to. A part's references count as the
  * object's own: a part is on no path but its own.
@@ -172,11 +191,14 @@ static void reached_root(const char *category, mw_ruby_value v, void *ctx)
 static void follow_objects(struct mw_walk *w, uint32_t from)
 {
 	for (uint32_t i = from; i < w->n_reached; i++) {
-		uint32_t number = (uint32_t)mw_object_number(w, w->queue[i]);
-		bool part = mw_ruby_is_part(w->queue[i]);
-		struct step s = { w, part ? w->parent[number] : number + 1 };
+		uintptr_t object = w->queue[i];
+		uint32_t number = (uint32_t)mw_object_number(w, object);
+		struct step s = { w, number + 1 };
 
-		mw_walk_ruby.rb_objspace_reachable_objects_from(w->queue[i], reached, &s);
+		give_to_thread(w, object);
+		if (mw_is_part(w, object))
+			s.parent = w->parent[number];
+		mw_walk_ruby.rb_objspace_reachable_objects_from(object, reached, &s);
 	}
 }
 

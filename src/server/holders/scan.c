@@ -217,7 +217,7 @@ static uint32_t holder_number(const struct mw_walk *w, uintptr_t object)
 {
 	uint32_t number = (uint32_t)mw_object_number(w, object), parent = w->parent[number];
 
-	return mw_ruby_is_part(object) && parent < (uint32_t)MW_ROOT ? parent - 1 : number;
+	return mw_is_part(w, object) && parent < (uint32_t)MW_ROOT ? parent - 1 : number;
 }
 
 static void scan_queue(struct scan *s, bool known)
