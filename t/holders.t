@@ -202,6 +202,20 @@ class HoldersTest < Minitest::Test
     assert_includes 3000..3020, found[4].sum { |r| r[:blocks] }, found[4].inspect
   end
 
+  # Words behind a regular expression, if it is in its object's slot: those of Strings that had the slots before.
+  def test_what_is_left_behind_a_regexp
+    found = owners(<<~'RUBY', [2])
+      require "fiddle"
+      def strings(n) = n.zero? ? 300.times { |i| ("%0464d" % i) + [Fiddle.malloc(72)].pack("J") * 2 } : strings(n - 1)
+      strings(30)
+      def deep(n) = n.zero? ? [1].pack("J").sum : deep(n - 1)
+      deep(200)
+      GC.start
+      $kept = Array.new(600) { |i| Regexp.new("a#{i}") }
+    RUBY
+    assert_operator row(found[2], "(nothing)")[:blocks], :>=, 290, found[2].inspect
+  end
+
   def test_a_library
     found = owners(<<~RUBY, [4, 5, 6, 7])
       require "fiddle"

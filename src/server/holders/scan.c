@@ -143,14 +143,14 @@ static void look_in_entries(struct scan *s, const struct mw_table *t)
 			look_in(s, (uintptr_t)(e + 1), (uintptr_t)(e + t->words));
 }
 
-static void look_in_regexp(struct scan *s, const struct mw_block *b)
+static void look_in_regexp(struct scan *s, uintptr_t from, uintptr_t to)
 {
 	static const unsigned data[] = MW_REGEXP_DATA;
 
 	for (size_t i = 0; i < sizeof(data) / sizeof(*data); i++)
-		look_at_as(s, *(const uintptr_t *)(b->addr + data[i]), MW_SHAPE_DATA);
-	look_at_as(s, *(const uintptr_t *)(b->addr + MW_REGEXP_NAMES), MW_SHAPE_WORDS);
-	look_in(s, b->addr + MW_REGEXP_REST, b->addr + b->size);
+		look_at_as(s, *(const uintptr_t *)(from + data[i]), MW_SHAPE_DATA);
+	look_at_as(s, *(const uintptr_t *)(from + MW_REGEXP_NAMES), MW_SHAPE_WORDS);
+	look_in(s, from + MW_REGEXP_REST, to);
 }
 
 static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shape shape)
@@ -164,7 +164,7 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 	} else if (shape == MW_SHAPE_PACKED) {
 		look_in_packed(s, b->addr, end);
 	} else if (shape == MW_SHAPE_REGEXP) {
-		look_in_regexp(s, b);
+		look_in_regexp(s, b->addr, end);
 	} else if (shape == MW_SHAPE_TABLE && mw_shape_table(s->w, &s->w->blocks[s->w->from[s->from]], &t)) {
 		look_in_entries(s, &t);
 	} else if (mw_shape_table(s->w, b, &t)) {
@@ -208,6 +208,8 @@ static void scan_object(struct scan *s, uintptr_t object, uint32_t number, size_
 	s->shape = slot.shape;
 	for (unsigned i = 0; i < slot.n; i++)
 		look_at_word(s, slot.to[i]);
+	if (slot.regexp.from)
+		look_in_regexp(s, slot.regexp.from, slot.regexp.to);
 	if (!slot.known)
 		look_in(s, object + HEAD, object + size);
 }

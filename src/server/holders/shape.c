@@ -2,7 +2,7 @@
 /*
  * shape.c - see shape.h.
  *
- * Offsets are those of Ruby 3.1 to 4.0. No version is asked for: an object whose words don't lead to
+ * Offsets are those of Ruby 3.1 to 4.1. No version is asked for: an object whose words don't lead to
  * blocks of the right sizes is scanned whole.
  */
 #include "shape.h"
@@ -14,7 +14,8 @@ enum {
 	ARRAY_EMBEDDED = 1 << 13,
 	HASH_TABLE = 1 << 15, /* it has a struct of a table; else at most 8 pairs in an array */
 	HASH_AT = 2,
-	REGEXP_AT = 2, /* words */
+	REGEXP_AT = 2, /* words: of its block's address */
+	REGEXP_INSIDE = 4, /* of itself, from 4.1 on */
 	REGEXP_LEAST = 448,
 	REGEXP_MOST = 456 /* bytes: 3.1's, and those since */
 };
@@ -133,7 +134,7 @@ bool mw_shape_young_heap(const struct mw_block *b)
 
 static struct mw_slot leads_to(enum mw_shape shape, uintptr_t to)
 {
-	return (struct mw_slot){ true, shape, 1, { to } };
+	return (struct mw_slot){ .known = true, .shape = shape, .n = 1, .to = { to } };
 }
 
 static struct mw_slot leads_nowhere(void)
@@ -176,13 +177,28 @@ static struct mw_slot array(const struct mw_walk *w, uintptr_t object)
 						anything(MW_SHAPE_WORDS);
 }
 
-static struct mw_slot regexp(const struct mw_walk *w, uintptr_t object)
+/* The beginning of a compiled regular expression: its code has a block with room for what it uses. */
+static bool is_pattern(const struct mw_walk *w, uintptr_t at)
+{
+	const struct pattern {
+		uintptr_t code;
+		uint32_t used, room;
+	} *p = (const struct pattern *)at;
+	const struct mw_block *code = block_at(w, p->code);
+
+	return code && p->used && p->used <= p->room && p->room <= code->size;
+}
+
+static struct mw_slot regexp(const struct mw_walk *w, uintptr_t object, size_t size)
 {
 	const struct mw_block *b = block_at(w, mw_ruby_word(object, REGEXP_AT));
+	uintptr_t inside = object + REGEXP_INSIDE * WORD;
 
-	return b && b->size >= REGEXP_LEAST && b->size <= REGEXP_MOST ?
-		       leads_to(MW_SHAPE_REGEXP, b->addr) :
-		       anything(MW_SHAPE_WORDS);
+	if (b && b->size >= REGEXP_LEAST && b->size <= REGEXP_MOST)
+		return leads_to(MW_SHAPE_REGEXP, b->addr);
+	if (size < REGEXP_INSIDE * WORD + REGEXP_MOST || !is_pattern(w, inside))
+		return anything(MW_SHAPE_WORDS);
+	return (struct mw_slot){ .known = true, .regexp = { inside, inside + REGEXP_MOST } };
 }
 
 /* A table in the slot itself from 3.3 on. Else the slot has its address, or that of the pairs. */
@@ -196,7 +212,7 @@ static struct mw_slot hash(const struct mw_walk *w, uintptr_t object, size_t siz
 		return leads_to(MW_SHAPE_DATA, mw_ruby_word(object, HASH_AT));
 	if (!inside)
 		return anything(MW_SHAPE_WORDS);
-	return (struct mw_slot){ true, MW_SHAPE_DATA, 2, { t.bins, t.entries } };
+	return (struct mw_slot){ .known = true, .shape = MW_SHAPE_DATA, .n = 2, .to = { t.bins, t.entries } };
 }
 
 struct mw_slot mw_shape_of_slot(const struct mw_walk *w, uintptr_t object, size_t size)
@@ -209,7 +225,7 @@ struct mw_slot mw_shape_of_slot(const struct mw_walk *w, uintptr_t object, size_
 	case MW_T_HASH:
 		return hash(w, object, size);
 	case MW_T_REGEXP:
-		return regexp(w, object);
+		return regexp(w, object, size);
 	case MW_T_DATA:
 		return anything(mw_ruby_role(object) == MW_ROLE_CACHES ? MW_SHAPE_CACHES : MW_SHAPE_WORDS);
 	case MW_T_FILE:

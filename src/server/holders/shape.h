@@ -20,12 +20,18 @@ enum mw_shape {
 	MW_SHAPE_TABLE /* entries of the table in the block that leads to it */
 };
 
+/* Memory in a slot. */
+struct mw_span {
+	uintptr_t from, to;
+};
+
 /* The blocks to which an object's slot leads. */
 struct mw_slot {
 	bool known; /* `to` is all; else every word may be an address */
 	enum mw_shape shape; /* of the blocks that it leads to */
 	unsigned n;
 	uintptr_t to[2];
+	struct mw_span regexp; /* of a compiled regular expression in the slot itself; from 0: there is none */
 };
 struct mw_slot mw_shape_of_slot(const struct mw_walk *, uintptr_t object, size_t size);
 
@@ -48,7 +54,7 @@ bool mw_shape_array(const struct mw_walk *, const struct mw_block *, uintptr_t *
 bool mw_shape_young_heap(const struct mw_block *);
 
 /*
- * Of a MW_SHAPE_REGEXP: the addresses of its code, repeat ranges, exact text and two maps. All are data,
+ * Of a compiled regular expression: the addresses of its code, repeat ranges, exact text and two maps. All are data,
  * which Ruby leaves partly unwritten. Others that may be addresses are that of its names, and the last words.
  */
 #define MW_REGEXP_DATA { 0, 64, 136, 408, 416 } /* bytes from its start */
