@@ -110,7 +110,8 @@ SITE int table_threads(int n, const char *file)
 	static pthread_t all[16];
 	int were = running;
 
-	library = file;
+	if (n)
+		library = file; /* until its thread ends */
 	__atomic_store_n(&running, n, __ATOMIC_RELEASE);
 	for (int i = 0; i < n; i++)
 		pthread_create(&all[i], NULL, i ? turn_on : load, NULL);
