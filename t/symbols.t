@@ -43,7 +43,9 @@ HOOKS = File.read("#{ROOT}/src/api/hooks.def").scan(/^(MW_\w+)\((\w+)/).group_by
 
 def listed(name)
   return HOOKS.values.flatten.sort if name == "tracker"
-  File.readlines("#{ROOT}/t/symbols/#{name}", chomp: true).grep_v(/\A(#|\z)/)
+  list = File.readlines("#{ROOT}/t/symbols/#{name}", chomp: true).grep_v(/\A(#|\z)/)
+  # a Ruby that is not released yet asks each extension for it
+  name == "extension" && RUBY_PATCHLEVEL.negative? ? [*list, "ruby_abi_version"].sort : list
 end
 
 OBJECTS.each do |name, (object, libraries)|
@@ -89,7 +91,7 @@ server = symbols(OBJECTS["server"][0], "--undefined-only").map(&:first)
 is(server & (listed("tracker") - %w[malloc free calloc realloc]), [], "server: takes nothing of the tracker's by name")
 
 extension = symbols(OBJECTS["extension"][0], "--undefined-only").reject { |n, _| TOOLCHAIN.match?(n) }
-ok(extension.map(&:first).include?("rb_define_module"), "extension: what it takes could be read")
+ok(extension.map(&:first).include?("rb_define_alloc_func"), "extension: what it takes could be read")
 is(extension.reject { |n, v| v.start_with?("GLIBC_") || n.match?(/\A(rb|ruby)/) }, [], "extension: takes all from Ruby and libc")
 
 # The server's code is in its library alone.
