@@ -9,7 +9,8 @@
  *
  * rb_gc_get_objspace() gives the object space from 3.4 on. Before, the VM's structure leads to it,
  * and the thread's to the VM. All of these are blocks that the tracker saw: an address is followed
- * only if it is a live block's, and a block is read only up to its end. The object space's lives as
+ * only if it is a live block's, and a block is read only up to its end. From 4.1 on the first thread
+ * and the VM are variables of Ruby's own. The object space's block lives as
  * long as the VM. A thread with the GVL looks, outside GC: no Ruby code frees any of them meanwhile.
  */
 #include "look.h"
@@ -22,6 +23,7 @@ enum {
 	SET = 8192,       /* addresses that may be blocks': half of them are used at most */
 	BLOCKS = 512,
 	BLOCK_MOST = 32768, /* bytes; larger blocks aren't read */
+	VARIABLE_MOST = 4096, /* bytes of a variable that are read */
 	NEAR = 32,        /* words from the two to the third */
 	CANDIDATES = 16,
 	STEPS = 8,        /* counts at which a candidate must have been right */
@@ -31,7 +33,7 @@ enum {
 
 struct block {
 	const uintptr_t *words;
-	uint32_t n, record;
+	uint32_t n, record; /* record 0: a variable of Ruby's */
 	uint64_t where; /* the record's, while the block is live */
 };
 
@@ -102,6 +104,19 @@ static void find_blocks(struct search *s)
 	}
 }
 
+/* Finds those of Ruby's variables whose addresses are in the set. */
+static void find_variables(struct search *s)
+{
+	for (uint32_t i = 0; i < SET && s->n < BLOCKS; i++) {
+		uintptr_t at = s->set[i], room = mw_ruby_variables.end - at;
+		uintptr_t bytes = room < VARIABLE_MOST ? room : VARIABLE_MOST;
+
+		if (at >= mw_ruby_variables.from && at < mw_ruby_variables.end && mw_readable(at, bytes))
+			s->blocks[s->n++] = (struct block){ .words = (const uintptr_t *)at,
+							    .n = (uint32_t)(bytes / WORD) };
+	}
+}
+
 /* Adds what the blocks found so far lead to. */
 static void follow_blocks(struct search *s)
 {
@@ -159,6 +174,7 @@ static void find_candidates(uint32_t count)
 	}
 	find_blocks(s);
 	while (follows--) {
+		find_variables(s);
 		follow_blocks(s);
 		find_blocks(s);
 	}

@@ -113,6 +113,11 @@ MW_INLINE const char *mw_ruby_ec(void)
 
 /* The code of the object that Ruby's functions are in, as one range; 0: not known. Written before main. */
 extern MW_HIDDEN uintptr_t mw_ruby_start, mw_ruby_end;
+/* Its variables, without those that are constant. Written at load; empty: none is known. */
+struct mw_ruby_range {
+	uintptr_t from, end;
+};
+extern struct mw_ruby_range mw_ruby_variables;
 
 /* Is this an address in Ruby's own code? */
 MW_INLINE bool mw_ruby_has(uintptr_t pc)

@@ -32,6 +32,7 @@ static bool change_how(uint32_t from, uint32_t to)
 }
 
 uintptr_t mw_ruby_start, mw_ruby_end;
+struct mw_ruby_range mw_ruby_variables;
 
 const char *mw_ruby_how_name(void)
 {

@@ -36,6 +36,33 @@ static int note_range(struct dl_phdr_info *info, size_t unused, void *of)
 	return 1;
 }
 
+/* Of the object with that address: another may stand in for one of Ruby's functions. */
+static int note_variables(struct dl_phdr_info *info, size_t unused, void *of)
+{
+	uintptr_t at = (uintptr_t)of, constant = 0;
+	struct mw_ruby_range r = { 0, 0 };
+	bool here = false;
+
+	(void)unused;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type == PT_GNU_RELRO)
+			constant = from + h->p_memsz;
+		if (h->p_type != PT_LOAD)
+			continue;
+		here |= at - from < h->p_memsz;
+		if (h->p_flags & PF_W)
+			r = (struct mw_ruby_range){ from, from + h->p_memsz };
+	}
+	if (!here)
+		return 0;
+	r.from = constant > r.from ? constant : r.from;
+	mw_ruby_variables = r;
+	return 1;
+}
+
 /* A job: at a safe point of Ruby's own, where Ruby may allocate. */
 static void vm_is_up(void *unused)
 {
@@ -77,6 +104,7 @@ void mw_ruby_init(const struct mw_ruby_above *above)
 	mw_clock.in_bytes = false;
 	mw_clock.gc_count = mw_rb.rb_gc_count;
 	(void)dl_iterate_phdr(note_range, (void *)(uintptr_t)mw_rb.rb_gc_count);
+	(void)dl_iterate_phdr(note_variables, (void *)(uintptr_t)mw_rb.rb_cObject);
 	mw_ruby_becomes(MW_RUBY_STARTING);
 }
 
