@@ -406,7 +406,7 @@ class TestOfChains < Minitest::Test
   def test_old_chains_are_retired
     script = <<~'RUBY'
       $stdout.sync = true
-      def leaf = "x" * 20_000 # LINE
+      def leaf = "x" * 40_000 # LINE
       puts "ready"
       while (n = $stdin.gets&.to_i)
         n.times do |i|
@@ -427,8 +427,8 @@ class TestOfChains < Minitest::Test
     assert_operator same["tracker_bytes"], :<=, 6 << 20
     # whatever left the table, and what found no room: each string is in one row
     strings = rows.select { |r| r.location.match?(%r{/app\.rb:2(?: < |\z)}) || %w[(gone) (other)].include?(r.location) }
-    assert_operator strings.sum(&:total), :>=, rounds * 3000 * 20_001
-    assert_operator rows.sum(&:total), :<, rounds * 3000 * 20_001 * 2
+    assert_operator strings.sum(&:total), :>=, rounds * 3000 * 40_001
+    assert_operator rows.sum(&:total), :<, rounds * 3000 * 40_001 * 2
     kept = rows.map(&:location).grep(/app\.rb:2 < middle\.rb:\d+ < /)
     refute_empty kept
     assert_equal kept, kept.select { |l| JSON.parse(body("/at/#{escape(l)}.json"))["location"] == l }

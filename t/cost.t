@@ -56,7 +56,7 @@ class CostTest < Minitest::Test
   end
 
   # The last collection frees all of them: else chance decides how many are left.
-  STRINGS = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (640 + (i & 63)); i += 1; end; GC.start"
+  STRINGS = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (#{MwrapTest::NO_SLOT} + (i & 63)); i += 1; end; GC.start"
 
   # The first stacks of locations are none of a string's: the last one comes before 14,000 of them (Ruby 4.0; 3.3: 3,000).
   def a_string(stacks, most, *jit)
@@ -91,7 +91,7 @@ class CostTest < Minitest::Test
 
   def test_a_string_with_callers
     script = "def deep(n, k) = n.zero? ? work(k) : deep(n - 1, k); " \
-             "def work(k); i = 0; while i < k; 'x' * (640 + (i & 63)); i += 1; end; end; GC.start; deep(20, ARGV[0].to_i)"
+             "def work(k); i = 0; while i < k; 'x' * (#{MwrapTest::NO_SLOT} + (i & 63)); i += 1; end; end; GC.start; deep(20, ARGV[0].to_i)"
     costs = [0, *CALLERS.keys].to_h do |n|
       [n, each_round(2_000, 12_000) { |k| ours(RUBY, "--disable=gems", "-e", script, k.to_s, env: { **WITHOUT_JIT, "MWRAP" => "stacks:off,bt:#{n}" }) }]
     end

@@ -42,7 +42,7 @@ class HeapPagesApiTest < Minitest::Test
     at_exit { tell } if ARGV[0] == "tell"
     while (line = $stdin.gets&.chomp)
       case line
-      when "more" then 300_000.times { $kept << Object.new }
+      when "more" then 600_000.times { $kept << Object.new }
       when "less" then $kept.clear; 6.times { GC.start }
       when "reset" then Mwrap.reset
       when "compact" then GC.compact

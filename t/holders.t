@@ -124,7 +124,7 @@ class HoldersTest < Minitest::Test
   def test_blocks_of_other_types
     code = ["$arrays = Array.new(N) { Array.new(1000) }", "$hashes = Array.new(N) { (0..50).to_h { |i| [i, i] } }",
             "$regexps = Array.new(N) { |i| Regexp.new(\"a\#{i}\") }", "N.times { |i| Keeper.define_method(\"m\#{i}\") { i } }",
-            "$bignums = Array.new(N) { |i| 3**5000 + i }"]
+            "$bignums = Array.new(N) { |i| 3**10_000 + i }"]
     found = owners(code.join("\n"), (1..5).to_a)
     { 1 => "Array", 2 => "Hash", 3 => "Regexp", 4 => "(instruction sequence)", 5 => "Integer" }.each do |line, holder|
       next if line == 4
@@ -173,7 +173,7 @@ class HoldersTest < Minitest::Test
   # A buffer that is no more than data to the String that owns it, and a struct to native code.
   def test_a_buffer_with_two_owners
     found = owners(NATIVE + <<~'RUBY', [6, 7])
-      $packed = [0].pack("J") * 100
+      $packed = [0].pack("J") * 200
       kept = Fiddle.malloc(720); $packed[80, 8] = [kept].pack("J"); kept = nil
       lost = Array.new(12) { Fiddle.malloc(720) }; $data = "x" * 200; $data[80, 96] = lost.pack("J*"); lost.clear
       $head = Fiddle::Pointer.malloc(8, Fiddle::RUBY_FREE); set($head.to_i, Fiddle::Pointer[$packed].to_i)

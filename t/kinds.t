@@ -34,6 +34,7 @@ class KindsTest < Minitest::Test
     $stdout.sync = true
     # stacks have native frames from the first few dozen on
     400.times { [1].each { [2].each { "w" * 70_000 } } }
+    GC.start
     puts "ready"
     while (line = $stdin.gets)
       method, n = line.split

@@ -161,7 +161,7 @@ class LabelsTest < Minitest::Test
     while (line = gets)
       case line.chomp
       when "many"
-        5000.times { |i| Mwrap.label("name #{i}") { keep(999, "") } }
+        5000.times { |i| Mwrap.label("name #{i}") { keep(1999, "") } }
         Mwrap.label("ü" * 100) { keep(70_000, "") }
       when "long" then Mwrap.label("ü" * 100) { keep(70_000, "") }
       when "wrong"
@@ -186,8 +186,8 @@ class LabelsTest < Minitest::Test
     at_rest(process)
     assert_equal 70_001 * 2, at_line("ü" * 64, "live"), "a name is cut between two characters"
     # the long one is one of the 4,096
-    assert_equal 1000 * (5000 - 4095), at_line("(other)", "total")
-    assert_equal 1000, at_line("name 4094", "total")
+    assert_equal 2000 * (5000 - 4095), at_line("(other)", "total")
+    assert_equal 2000, at_line("name 4094", "total")
     assert_equal 0, at_line("name 4095", "total")
   end
 

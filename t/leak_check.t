@@ -15,10 +15,10 @@ module LeakCheckTest
   CTL = File.join(MwrapTest::ROOT, "lib/exe/mwrapctl")
   LEAKS = <<~RUBY
     KEPT = []
-    def step = KEPT << "x" * 700
+    def step = KEPT << "x" * 1500
   RUBY
   HELD = /; held by String: vm → Object::KEPT → Array → String/
-  LINE = /\Aleak: step.rb:2: loses 1 block \(701 bytes\) of each call#{HELD}    rounds 10 30 10 30 20\n\z/
+  LINE = /\Aleak: step.rb:2: loses 1 block \(1501 bytes\) of each call#{HELD}    rounds 10 30 10 30 20\n\z/
   QUIET = { "GITHUB_ACTIONS" => nil, "GITHUB_WORKSPACE" => nil }.freeze
 
   def setup = @dir = Dir.mktmpdir("mwrap-t")
@@ -51,12 +51,12 @@ class MwrapctlCheckTest < Minitest::Test
   def test_a_leak = assert_ends(1, check(LEAKS), stdout: LINE)
 
   def test_nothing_leaks
-    assert_ends 0, check("puts 'hello'\ndef step = 'x' * 700\n"), stdout: "clean: step.rb\n", stderr: "hello\n"
+    assert_ends 0, check("puts 'hello'\ndef step = 'x' * 1500\n"), stdout: "clean: step.rb\n", stderr: "hello\n"
   end
 
   def test_as_json
     leak = JSON.parse(check(LEAKS, "--json").stdout).fetch(0)
-    assert_equal [1, 701, nil, [10, 30, 10, 30, 20], [10, 30, 10, 30, 20]],
+    assert_equal [1, 1501, nil, [10, 30, 10, 30, 20], [10, 30, 10, 30, 20]],
                  leak.values_at("blocks_per_call", "bytes_per_block", "objects", "rounds", "blocks")
     assert_equal "#{File.realpath(@dir)}/step.rb:2", leak["location"]
     assert_equal "String", leak.dig("held", "by")
@@ -97,12 +97,12 @@ class MwrapctlCheckTest < Minitest::Test
 
   # Variables of objects that have no room for them, in tables of Ruby's own; buffers of an IO. A slot has room for a few
   # variables of a String from Ruby 4.0 on.
-  OWNERS = <<~'RUBY'
+  OWNERS = <<~RUBY
     KEPT = []
     def step
-      KEPT << "abc".dup.tap { |s| 90.times { |i| s.instance_variable_set("@v#{i}", i) } }
-      KEPT << proc { 1 }.tap { |p| 3.times { |i| p.instance_variable_set("@v#{i}", i) } }
-      KEPT << Fiber.new { 1 }.tap { |f| 3.times { |i| f.instance_variable_set("@v#{i}", i) } }
+      KEPT << "abc".dup.tap { |s| #{NO_SLOT / 8 + 10}.times { |i| s.instance_variable_set("@v\#{i}", i) } }
+      KEPT << proc { 1 }.tap { |p| 3.times { |i| p.instance_variable_set("@v\#{i}", i) } }
+      KEPT << Fiber.new { 1 }.tap { |f| 3.times { |i| f.instance_variable_set("@v\#{i}", i) } }
       KEPT << IO.pipe.tap { |r, w| w << "q"; w.close; r.getc }[0]
     end
   RUBY
@@ -117,8 +117,8 @@ class MwrapctlCheckTest < Minitest::Test
 
   # The line has more blocks from before, and another owner has them.
   def test_the_owner_of_what_the_calls_left
-    run = check("def text = 'x' * 700\nOLD = Array.new(2000) { text }\nNEW = {}\ndef step = NEW[NEW.size] = text\n")
-    assert_ends 1, run, stdout: /\Aleak: step.rb:1: loses 1 block \(701 bytes\) of each call; held by String: vm → Object::NEW → Hash → String/
+    run = check("def text = 'x' * 1500\nOLD = Array.new(2000) { text }\nNEW = {}\ndef step = NEW[NEW.size] = text\n")
+    assert_ends 1, run, stdout: /\Aleak: step.rb:1: loses 1 block \(1501 bytes\) of each call; held by String: vm → Object::NEW → Hash → String/
   end
 
   # A finalizer that takes a Mutex fails in a collection that an allocation begins, as an app's do.
@@ -150,7 +150,7 @@ class MwrapctlCheckTest < Minitest::Test
   def test_annotations_for_github
     there = { "GITHUB_ACTIONS" => "true", "GITHUB_WORKSPACE" => File.realpath(@dir) }
     run = check(LEAKS, name: "a,b 50%.rb", env: there)
-    assert_equal "::error file=a%2Cb 50%25.rb,line=2::loses 1 block (701 bytes) of each call\n", run.stdout.lines.last
+    assert_equal "::error file=a%2Cb 50%25.rb,line=2::loses 1 block (1501 bytes) of each call\n", run.stdout.lines.last
     assert_equal "::error::can't tell: step raised RuntimeError at step.rb:1: 1%25\n", check("def step = raise('1%')", env: there).stdout
     assert_equal 1, JSON.parse(check(LEAKS, "--json", env: there).stdout).size
   end
@@ -194,17 +194,17 @@ class MwrapctlCheckTest < Minitest::Test
 
   # A cache larger than all rounds can't be told from a leak, unless it is full before.
   def test_a_cache_that_is_larger_than_the_rounds
-    cache = "CACHE = {}\nN = [0]\ndef step = CACHE[(N[0] += 1) % 500] = 'x' * 700\n"
+    cache = "CACHE = {}\nN = [0]\ndef step = CACHE[(N[0] += 1) % 500] = 'x' * 1500\n"
     assert_equal 1, check(cache).status.exitstatus
     assert_ends 0, check(cache, "--warmup", "600"), stdout: "clean: step.rb\n"
   end
 
   # Whatever grows for each thread or in time isn't kept of the calls.
   def test_growth_that_is_not_of_the_calls
-    assert_ends 0, check("KEPT = {}\ndef step = KEPT[Thread.current] ||= Array.new(30) { 'x' * 700 }"), stdout: "clean: step.rb\n"
+    assert_ends 0, check("KEPT = {}\ndef step = KEPT[Thread.current] ||= Array.new(30) { 'x' * 1500 }"), stdout: "clean: step.rb\n"
     busy = check(<<~RUBY)
       KEPT = []
-      Thread.new { loop { KEPT << 'x' * 700; sleep 0.0005 } }
+      Thread.new { loop { KEPT << 'x' * 1500; sleep 0.0005 } }
       def step = sleep(0.002)
     RUBY
     assert_includes [0, 2], busy.status.exitstatus, busy.stdout
@@ -227,7 +227,7 @@ class LeakMatchersTest < Minitest::Test
       class SomeTest < Minitest::Test
         parallelize_me!
         def test_clean = assert_no_leak { "x" * 50 }
-        def test_leaks = assert_no_leak("sessions") { KEPT << "x" * 700 }
+        def test_leaks = assert_no_leak("sessions") { KEPT << "x" * 1500 }
         def test_raises = assert_no_leak { raise "oops" }
         def test_within = assert_no_leak { assert_no_leak { nil } }
         def test_short = assert_no_leak(rounds: [1, 2]) { nil }
@@ -235,7 +235,7 @@ class LeakMatchersTest < Minitest::Test
       end
     RUBY
     assert_match(/^25 runs, \d+ assertions, 1 failures, 3 errors, 0 skips$/, run.stdout)
-    assert_match(/sessions\nleak: some_test.rb:7: loses 1 block \(701 bytes\) of each call#{HELD}    rounds 10 30 10 30 20\n/, run.stdout)
+    assert_match(/sessions\nleak: some_test.rb:7: loses 1 block \(1501 bytes\) of each call#{HELD}    rounds 10 30 10 30 20\n/, run.stdout)
     ["RuntimeError: oops", "ThreadError: a check within a check: call it outside", "ArgumentError: rounds: [1, 2]: too few"].each do |text|
       assert_includes run.stdout, text
     end
@@ -259,16 +259,16 @@ class LeakMatchersTest < Minitest::Test
       KEPT = []
       RSpec.describe "the matcher" do
         it("finds it clean") { expect { "a" * 50 }.not_to leak_memory }
-        it("finds a leak") { expect { KEPT << "a" * 700 }.to leak_memory.at("some_spec.rb:5") }
-        it("finds no leak there") { expect { KEPT << "a" * 700 }.not_to leak_memory.at("other.rb:5") }
-        it("fails for a leak") { expect { KEPT << "a" * 700 }.not_to leak_memory(warmup: 10) }
+        it("finds a leak") { expect { KEPT << "a" * 1500 }.to leak_memory.at("some_spec.rb:5") }
+        it("finds no leak there") { expect { KEPT << "a" * 1500 }.not_to leak_memory.at("other.rb:5") }
+        it("fails for a leak") { expect { KEPT << "a" * 1500 }.not_to leak_memory(warmup: 10) }
         it("fails for none") { expect { "a" * 50 }.to leak_memory }
         it("raises") { expect { raise "oops" }.not_to leak_memory }
       end
     RUBY
     run = ruby("some_spec.rb", "require 'rspec/core'\nexit RSpec::Core::Runner.run(['spec.rb'])".tap { write("spec.rb", text.gsub("some_spec", "spec")) })
     assert_includes run.stdout, "6 examples, 3 failures"
-    assert_match(/expected the block not to leak memory\n\s+leak: spec.rb:7: loses 1 block \(701 bytes\) of each call#{HELD}    rounds 10 30 10 30 20$/, run.stdout)
+    assert_match(/expected the block not to leak memory\n\s+leak: spec.rb:7: loses 1 block \(1501 bytes\) of each call#{HELD}    rounds 10 30 10 30 20$/, run.stdout)
     assert_includes run.stdout, "expected the block to leak memory: it keeps nothing of each call\n"
     assert_includes run.stdout, "RuntimeError:\n       oops\n"
   end
@@ -287,7 +287,7 @@ class LeakMatchersTest < Minitest::Test
     assert_equal [0, "clean: good.rb\n"], [good.status.exitstatus, good.stdout], good.stderr
     bad = ruby("rake.rb", runner, "all")
     assert_equal 1, bad.status.exitstatus
-    assert_match(/\Aclean: good.rb\nleak: bad.rb:2: loses 1 block \(701 bytes\) of each call#{HELD}    rounds 4 8 4\n\z/, bad.stdout)
+    assert_match(/\Aclean: good.rb\nleak: bad.rb:2: loses 1 block \(1501 bytes\) of each call#{HELD}    rounds 4 8 4\n\z/, bad.stdout)
     assert_includes bad.stderr, "all: bad.rb: not clean"
     assert_includes ruby("rake.rb", runner, "none").stderr, "none: no scripts: set scripts"
   end

@@ -12,17 +12,17 @@ class MapHttpTest < Minitest::Test
   include HttpdTest
   include Racked
 
-  # 24 MB on line 4, of which line 5 keeps a part; line 9 has what shares its pages.
-  APP = <<~'RUBY'
+  # 24 MB on line 4, or 34, of which line 5 keeps a part; line 9 has what shares its pages.
+  APP = <<~'RUBY'.gsub("NO_SLOT", NO_SLOT.to_s)
     $stdout.sync = true
     KEPT = []
     def fill
-      all = Array.new(24_000) { |i| "a" * (700 + i % 700) }
+      all = Array.new(24_000) { |i| "a" * (NO_SLOT + 60 + i % 700) }
       KEPT.concat(all.each_slice(50).map(&:first))
     end
     fill
     MORE = Array.new(4000) { |i|
-      "m" * (900 + i % 300)
+      "m" * (NO_SLOT + 260 + i % 300)
     }
     4.times { GC.start }
     puts "ready"
@@ -312,8 +312,8 @@ class MapHttpTest < Minitest::Test
 
   # The tables are at their ceiling: the map still is there, and says how many blocks it knows.
   def test_with_the_tables_at_their_ceiling
-    # (from Ruby 3.3 on strings of up to 640 bytes are in its own heap)
-    app = served_ruby(APP.sub("24_000", "240_000").sub('"a" * (700 + i % 700)', '"a" * (650 + i % 70)'), options: ["memory_max:2m"])
+    # (strings for which there are slots would be in Ruby's own heap)
+    app = served_ruby(APP.sub("24_000", "240_000").sub("60 + i % 700", "10 + i % 70"), options: ["memory_max:2m"])
     assert_equal "ready", app.hear
     stats = JSON.parse(body("/stats.json"))
     assert stats["records_full"]

@@ -268,7 +268,7 @@ class TestOfMemoryMax < Minitest::Test
   LEAST = 2 << 20 # a smaller ceiling is this one
 
   # 100,000 lines, each of which keeps a block; then a million blocks at one line.
-  # malloc has the kept strings on every Ruby: from 3.3 on, most strings below 640 bytes are in Ruby's heap.
+  # malloc has the kept strings on every Ruby: from 4.1 on, strings of up to a kilobyte are in Ruby's heap.
   APP = <<~'RUBY'
     require "mwrap"
     require "fiddle"
@@ -276,7 +276,7 @@ class TestOfMemoryMax < Minitest::Test
     kept = []
     sum = 0
     200.times do |f|
-      code = Array.new(500) { |i| "kept << 'x' * (700 + #{i % 7})\n" }.join
+      code = Array.new(500) { |i| "kept << 'x' * (1500 + #{i % 7})\n" }.join
       eval(code, binding, "/made/up/file#{f}.rb")
     end
     blocks = Array.new(1_000_000) { |i| Fiddle.malloc(50) }
@@ -360,7 +360,7 @@ class TestOfMemoryMax < Minitest::Test
       i = 0
       # a full table is swept five times a second at most: however fast this is
       until Mwrap.stats.fetch(:retired) > #{least} || i == 4_000_000
-        1000.times { eval("'x' * 700\n", binding, #{path}, i % 50 + 1); i += 1 }
+        1000.times { eval("'x' * 1500\n", binding, #{path}, i % 50 + 1); i += 1 }
       end
       puts "ready"
       $stdin.gets
@@ -391,7 +391,7 @@ class TestOfMemoryMax < Minitest::Test
       before = Mwrap.stats
       done = Queue.new
       go = Queue.new # none ends before all have allocated: another would take over what it had
-      threads = 600.times.map { Thread.new { 50.times { ("t" * 700).clear }; done << 1; go.pop } }
+      threads = 600.times.map { Thread.new { 50.times { ("t" * 1500).clear }; done << 1; go.pop } }
       600.times { done.pop }
       600.times { go << 1 }
       threads.each(&:join)

@@ -156,7 +156,7 @@ class RecordTest < Minitest::Test
     assert_equal 0, Ptrace.seize(recorder)
     assert Ptrace.stop(recorder)
     begin
-      assert_equal "done", app.ask('1_500_000.times { "x" * 1_000 }')
+      assert_equal "done", app.ask('1_500_000.times { "x" * 1_000 }; GC.start')
       assert_operator state(at: path(full))["lost"], :>, 100_000
       yield app
     ensure

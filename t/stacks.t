@@ -174,7 +174,7 @@ class StacksTest < Minitest::Test
     def one = 1000.times { KEEP << line(2000) }
     def two = 1000.times { KEEP << line(5000) }
     class Three
-      def self.three = [1].each { 1000.times { KEEP << line(700) } }
+      def self.three = [1].each { 1000.times { KEEP << line(1700) } }
     end
     def all = [one, two, Three.three]
   RUBY
@@ -188,7 +188,7 @@ class StacksTest < Minitest::Test
       app.finish && nil
     end
     stacks = assert_adds_up(app)
-    want = { "one" => 2001, "two" => 5001, "three" => 701 }.transform_values { |size| [1000 * size, 1000] }
+    want = { "one" => 2001, "two" => 5001, "three" => 1701 }.transform_values { |size| [1000 * size, 1000] }
     [[TOTAL, ALLOCATIONS], [LIVE_BYTES, LIVE]].each do |bytes, blocks|
       of = [bytes, blocks].map { |v| callers(stacks, 2, v).group_by { |names, _| names.filter_map { |n| n[/(?:\A|[ .#])(one|two|three)\z/, 1] }[0] } }
       want.each do |name, figures|
@@ -206,10 +206,10 @@ class StacksTest < Minitest::Test
   # 10^40 (Chernoff's bound for Poisson's law): so 2 exp(-100) in all.
   def test_shares_are_near_the_truth
     app = stacked(<<~'RUBY', rate: "16k")
-      def line = "x" * 999
+      def line = "x" * 1999
       def three = 3.times { line }
       def one = line
-      def run = 25_000.times { three; one }
+      def run = 12_500.times { three; one }
     RUBY
     done(app, "run")
     stacks = assert_adds_up(app)
@@ -362,8 +362,8 @@ class StacksTest < Minitest::Test
   # The tables get full of methods that are gone. Those that come later have callers nevertheless.
   def test_room_is_made_for_what_comes_later
     app = stacked(<<~'RUBY', rate: "1k", options: ["memory_max:5m"], env: WITHOUT_JIT) # a JIT's blocks would fill it
-      def evals(n) = n.to_i.times { eval("def e = Array.new(5) { 'x' * 999 }; def f = e; f", nil, "same.rb", 1) }
-      def late(_) = eval("def later = Array.new(3000) { 'x' * 999 }; def late_caller = later; late_caller.size", nil, "late.rb", 1)
+      def evals(n) = n.to_i.times { eval("def e = Array.new(5) { 'x' * 1999 }; def f = e; f", nil, "same.rb", 1) }
+      def late(_) = eval("def later = Array.new(1500) { 'x' * 1999 }; def late_caller = later; late_caller.size", nil, "late.rb", 1)
     RUBY
     done(app, "evals 10000")
     done(app, "late 1")

@@ -28,7 +28,7 @@ class StartedTest < Minitest::Test
   def values(...) = ruby(...).stdout.lines.map { |line| eval(line) } # rubocop:disable Security/Eval
 
   # Live blocks of the script's line, which is the file's next one, with exactly so many bytes: Ruby
-  # itself allocates a little at a line, such as what describes a page of its heap. A string of 700 bytes
+  # itself allocates a little at a line, such as what describes a page of its heap. A string of 1,500 bytes
   # never fits into its object.
   AT = <<~'RUBY'
     def location(line) = Mwrap["#{__FILE__}:#{line + 1}"]
@@ -37,7 +37,7 @@ class StartedTest < Minitest::Test
 
   def test_counts_begin_with_the_start
     counts = values(<<~RUBY)
-      def make(n) = Array.new(n) { "x" * 700 }
+      def make(n) = Array.new(n) { "x" * 1500 }
       #{AT}
       before = make(500)
       p Mwrap.tracking?, Mwrap.stats[:how], location(1)
@@ -45,10 +45,10 @@ class StartedTest < Minitest::Test
       GC.disable
       kept = make(1000)
       make(250)
-      p Mwrap.tracking?, Mwrap.stats.values_at(:how, :ruby_lookup, :mode), live(1, 701)
+      p Mwrap.tracking?, Mwrap.stats.values_at(:how, :ruby_lookup, :mode), live(1, 1501)
       p Mwrap.stats[:since].between?(0.001, 60), Mwrap.stats[:uptime].between?(0, 60)
       kept.first(600).each(&:clear)
-      p live(1, 701), location(1).frees.between?(600, 620)
+      p live(1, 1501), location(1).frees.between?(600, 620)
     RUBY
     assert_equal [false, "none", nil, nil, true, %w[started fast ruby], 1250, true, true, 650, true], counts
   end
@@ -71,7 +71,7 @@ class StartedTest < Minitest::Test
 
   def test_four_threads_allocate_while_it_starts_and_stops
     last = values(<<~RUBY).last
-      def make = Array.new(50) { |i| "t" * (700 + i) }
+      def make = Array.new(50) { |i| "t" * (1500 + i) }
       #{AT}
       stop = false
       threads = Array.new(4) { Thread.new { kept = []; until stop; kept = [make, kept[0]]; eval("'e' * 900"); end } }
@@ -84,7 +84,7 @@ class StartedTest < Minitest::Test
       Mwrap.start
       GC.disable
       kept = make
-      p [(0...50).map { |i| live(1, 701 + i) }.uniq, Mwrap.stats[:lost], Mwrap.stats[:paused]]
+      p [(0...50).map { |i| live(1, 1501 + i) }.uniq, Mwrap.stats[:lost], Mwrap.stats[:paused]]
     RUBY
     assert_equal [[1], 0, false], last
   end
@@ -133,35 +133,35 @@ class StartedTest < Minitest::Test
 
   def test_stop_leaves_the_counts_and_start_goes_on
     counts = values(<<~RUBY)
-      def make(n) = n.times { ($kept ||= []) << "x" * 700 }
+      def make(n) = n.times { ($kept ||= []) << "x" * 1500 }
       #{AT}
       GC.disable
       Mwrap.start
       make(100)
       Mwrap.stop
       make(1000)
-      p live(1, 701), Mwrap.paused?
+      p live(1, 1501), Mwrap.paused?
       $kept.clear
       GC.enable
       GC.start
       GC.disable
       Mwrap.start
-      p live(1, 701), location(1).then { |l| l.allocations == l.frees }, Mwrap.paused?
+      p live(1, 1501), location(1).then { |l| l.allocations == l.frees }, Mwrap.paused?
       make(10)
-      p live(1, 701), Mwrap.stats.values_at(:double_frees, :unknown_frees)
+      p live(1, 1501), Mwrap.stats.values_at(:double_frees, :unknown_frees)
     RUBY
     assert_equal [100, true, 0, true, false, 10, [0, 0]], counts
   end
 
   def test_a_thread_that_began_after_the_stop_goes_on
     counts = values(<<~RUBY)
-      def make(n) = Array.new(n) { "x" * 700 }
+      def make(n) = Array.new(n) { "x" * 1500 }
       #{AT}
       GC.disable
       Thread.new { Mwrap.start }.join
       Mwrap.stop
       kept = Thread.new { Mwrap.start; make(100) }.value
-      p live(1, 701)
+      p live(1, 1501)
     RUBY
     assert_equal [100], counts
   end
@@ -292,7 +292,7 @@ class StartedTest < Minitest::Test
 
   def test_a_forked_child_goes_on
     counts = values(<<~RUBY)
-      def make(n) = Array.new(n) { "x" * 700 }
+      def make(n) = Array.new(n) { "x" * 1500 }
       #{AT}
       GC.disable
       Mwrap.start
@@ -300,16 +300,16 @@ class StartedTest < Minitest::Test
       r, w = IO.pipe
       pid = fork do
         more = make(50)
-        w.puts live(1, 701)
+        w.puts live(1, 1501)
         Mwrap.stop
         make(1000)
         Mwrap.start
         last = make(10)
-        w.puts live(1, 701)
+        w.puts live(1, 1501)
       end
       w.close
       Process.wait(pid)
-      p r.read.split.map(&:to_i), $?.success?, live(1, 701)
+      p r.read.split.map(&:to_i), $?.success?, live(1, 1501)
     RUBY
     assert_equal [[150, 10], true, 100], counts
   end
@@ -328,7 +328,7 @@ class StartedTest < Minitest::Test
   # its first call.
   def test_lines_of_old_code
     counts = values(<<~RUBY)
-      def compile(name, i) = eval("proc { \#{"a = " if i.odd?}1; " + "'x' * 700; " * 40 + "}", nil, "\#{name}.rb", 7)
+      def compile(name, i) = eval("proc { \#{"a = " if i.odd?}1; " + "'x' * 1500; " * 40 + "}", nil, "\#{name}.rb", 7)
       def counted(name) = Mwrap["\#{name}.rb:7"]&.allocations.to_i
       old = Array.new(20) { |i| compile("old\#{i}", i) }
       old.each(&:call)
@@ -357,14 +357,14 @@ class StartedTest < Minitest::Test
     define_method("test_on_#{name}") do
       assert allocator, "#{package} is not installed"
       counts = values(<<~RUBY, env: { "LD_PRELOAD" => allocator })
-        def make(n) = Array.new(n) { |i| "x" * (700 + i % 350 * 2) } # of odd sizes, with a NUL: Ruby's own blocks of that line have others
+        def make(n) = Array.new(n) { |i| "x" * (1500 + i % 350 * 2) } # of odd sizes, with a NUL: Ruby's own blocks of that line have others
         #{AT}
         old = Array.new(20_000) { |i| "o" * (30 + i % 5000) }
         Mwrap.start
         kept = make(1000)
         old = nil
         GC.start
-        p (0...350).sum { |i| live(1, 701 + i * 2) }, Mwrap.stats.values_at(:double_frees, :unknown_frees, :overruns, :lost), Mwrap.stats[:mode]
+        p (0...350).sum { |i| live(1, 1501 + i * 2) }, Mwrap.stats.values_at(:double_frees, :unknown_frees, :overruns, :lost), Mwrap.stats[:mode]
         5.times { Mwrap.stop; make(100); Mwrap.start; make(100) }
       RUBY
       assert_equal [1000, [0, 0, 0, 0], "ruby"], counts
@@ -398,8 +398,8 @@ class StartedTest < Minitest::Test
     made = run_command("cc", "-no-pie", "-fno-pic", "-O1", *%w[rubyhdrdir rubyarchhdrdir].map { |key| "-I#{config[key]}" }, "-o", path("host"),
                        path("host.c"), "-L#{config["libdir"]}", "-Wl,-rpath,#{config["libdir"]}", "-l#{config["RUBY_SO_NAME"]}")
     assert made.status.success?, made.stderr
-    File.write(path("app.rb"), "require 'mwrap'\nMwrap.start\nkept = Array.new(1000) { 'x' * 700 }\n" \
-                               "p Mwrap[\"\#{__FILE__}:3\"].each.count { |size, _| size == 701 }\nMwrap.stop\nGC.start\n")
+    File.write(path("app.rb"), "require 'mwrap'\nMwrap.start\nkept = Array.new(1000) { 'x' * 1500 }\n" \
+                               "p Mwrap[\"\#{__FILE__}:3\"].each.count { |size, _| size == 1501 }\nMwrap.stop\nGC.start\n")
     run = run_command(path("host"), "--disable=gems", "-I#{MwrapTest::LIB}", path("app.rb"))
     assert_equal ["1000\n", "", true], [run.stdout, run.stderr, run.status.success?]
   end
@@ -419,7 +419,7 @@ class StartedTest < Minitest::Test
     assert_ends_well app
   end
 
-  STRINGS = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (640 + (i & 63)); i += 1; end; GC.start"
+  STRINGS = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (#{MwrapTest::NO_SLOT} + (i & 63)); i += 1; end; GC.start"
 
   # malloc_usable_size looks if a block has a tail: one from before the start has none, and no less room than was asked
   # for. Ruby asks it up to twice for a string, from 4.0 on once.
@@ -518,7 +518,7 @@ class StartedTest < Minitest::Test
       Mwrap.start
       a = Array.new(10) { "x" * 5000 }
       p Mwrap.each.to_a.size > 0, each.to_a.size > 0
-      Mwrap.quiet { Mwrap.stop; Mwrap.start; a = "q" * 700 }
+      Mwrap.quiet { Mwrap.stop; Mwrap.start; a = "q" * 1500 }
       p Mwrap["\#{__FILE__}:8"]
     RUBY
     assert_equal [true, true, nil], counts

@@ -42,6 +42,10 @@ module MwrapTest
   RUBY_FILE = RbConfig::CONFIG["ENABLE_SHARED"] == "yes" ? "libruby" : "ruby" # the file that has Ruby's functions
   # Before its VM is up Ruby 3.2 allocates 36 MB, which lead each table there; elsewhere nil.
   STARTING = RUBY_VERSION.start_with?("3.2.") ? "(ruby, starting)" : nil
+  # Bytes of Ruby's smallest slot, which an object without variables has.
+  SLOT = GC.respond_to?(:stat_heap) ? GC.stat_heap.values.map { |heap| heap[:slot_size] }.min : 40
+  # Bytes of a string for which no slot has room.
+  NO_SLOT = [640, GC::INTERNAL_CONSTANTS.fetch(:RVARGC_MAX_ALLOCATE_SIZE, 0)].max
   # A gem from Ruby 4.0 on: where programs without RubyGems find it. nil: it is Ruby's own.
   FIDDLE = Gem::Specification.find_by_name("fiddle").then { |spec| spec.full_require_paths.join(":") unless spec.default_gem? }
 
