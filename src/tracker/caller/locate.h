@@ -77,6 +77,24 @@ MW_INLINE uintptr_t mw_ruby_pc_now(void)
 	return mw_likely(ec != NULL) ? mw_ruby_pc(ec) : 0;
 }
 
+/*
+ * The entry of the innermost frame that isn't to be skipped, if that and all within it are cached; else NULL. A file that is
+ * being loaded is compiled within require, which is <internal:...>: these are most of an app's allocations at its start.
+ */
+static inline struct mw_caller *mw_locate_over(struct mw_shard *t, const char *ec)
+{
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP), *end = mw_ruby_ec_end(ec);
+
+	for (; cfp < end; cfp += mw_ruby.frame_size) {
+		uintptr_t pc = mw_ruby_frame_pc(cfp);
+		struct mw_caller *w = pc ? mw_caller_valid_at(t, pc, mw_caller_time(pc)) : NULL;
+
+		if (pc && (!w || w->id != MW_CALLER_SKIP))
+			return w;
+	}
+	return NULL;
+}
+
 /* The caller cache's entry for this call, if it can be found inline; else NULL. */
 static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t caller)
 {
@@ -95,7 +113,11 @@ static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t cal
 	if (!pc)
 		pc = caller;
 	w = mw_caller_first(t, pc);
-	return w ? w : mw_caller_in_second(t, pc);
+	if (!w)
+		w = mw_caller_in_second(t, pc);
+	return w || how != MW_RUBY_FAST || pc == caller || (intptr_t)pc < 0 ?
+		       w :
+		       mw_locate_over(t, mw_ruby_ec());
 }
 
 /* Now and then: is the fast answer still the right one? */

@@ -69,14 +69,19 @@ uint32_t mw_frame_take(uint64_t key)
 	return i;
 }
 
+bool mw_frame_waits(const struct mw_stack_frame *f)
+{
+	uint64_t kind = f->key & MW_FRAME_KIND;
+
+	return !f->name && kind != MW_FRAME_NATIVE && kind != MW_FRAME_LABEL && f->key != MW_FRAME_METHOD;
+}
+
 bool mw_frame_lacks_text(uint64_t key)
 {
 	uint32_t i;
 	const struct mw_stack_frame *f = living(key, &i);
-	uint64_t kind = key & MW_FRAME_KIND;
 
-	return f && !f->name && kind != MW_FRAME_NATIVE && kind != MW_FRAME_LABEL &&
-	       key != MW_FRAME_METHOD;
+	return f && mw_frame_waits(f);
 }
 
 void mw_frame_name(uint64_t key, const struct mw_frame_text *text)

@@ -18,6 +18,8 @@ struct mw_stack_frame {
 
 /* The living frame of that key, added if it is missing; 0: no room. */
 uint32_t mw_frame_take(uint64_t key);
+/* Has nobody given it its name yet? */
+bool mw_frame_waits(const struct mw_stack_frame *);
 struct mw_stack_frame *mw_frame_at(uint32_t i);
 uint32_t mw_frames_n(void); /* one past the last */
 /* A text's bytes, with a NUL behind them; 0 gives "". */

@@ -152,7 +152,7 @@ static uint32_t nodes_take(const struct mw_walk *w, bool *lacks_text)
 		node = frame ? node_take(node, frame) : 0;
 		if (!node)
 			return 0;
-		*lacks_text |= mw_frame_lacks_text(w->key[i]);
+		*lacks_text |= mw_frame_waits(mw_frame_at(frame));
 	}
 	return node;
 }

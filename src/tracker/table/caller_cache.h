@@ -98,17 +98,26 @@ MW_INLINE struct mw_caller *mw_caller_first(struct mw_shard *t, uintptr_t pc)
 }
 
 /*
- * The id cached for pc, or MW_CS_NONE. It may be MW_CALLER_SKIP, which mw_caller_first and
- * mw_caller_in_second never find. now: the counters at present.
+ * pc's entry, valid now, or NULL. Its id may be MW_CALLER_SKIP, which mw_caller_first and mw_caller_in_second never find.
+ * now: the counters at present.
  */
-static inline uint32_t mw_caller_recall_at(struct mw_shard *t, uintptr_t pc, struct mw_caller_time now)
+static inline struct mw_caller *mw_caller_valid_at(struct mw_shard *t, uintptr_t pc,
+						   struct mw_caller_time now)
 {
 	struct mw_caller *w = mw_caller_find(t, pc);
 
 	if (!w || *mw_caller_epoch(t, w) != now.epoch)
-		return MW_CS_NONE;
+		return NULL;
 	w->changes = now.changes;
-	return w->id;
+	return w;
+}
+
+/* The id cached for pc, or MW_CS_NONE. */
+static inline uint32_t mw_caller_recall_at(struct mw_shard *t, uintptr_t pc, struct mw_caller_time now)
+{
+	struct mw_caller *w = mw_caller_valid_at(t, pc, now);
+
+	return w ? w->id : (uint32_t)MW_CS_NONE;
 }
 
 static inline uint32_t mw_caller_recall(struct mw_shard *t, uintptr_t pc)

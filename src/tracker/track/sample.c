@@ -20,28 +20,32 @@
 
 enum {
 	BUDGET = 333,       /* sampling may take one part of so many of the CPU time: 0.3 % */
-	LOOK_AFTER = 128,   /* samples until the cost is compared with that */
+	FIRSTS_BUDGET =
+		100, /* the same of locations' first stacks, which come once: an app that starts has many */
+	FIRSTS_FREE_NS = 5000000, /* these may take more */
+	LOOK_AFTER = 128, /* samples until the cost is compared with that */
 	LOOK_AFTER_NS = 1000000000,
 	TOOK_MOST_NS = 200000, /* of a stack: in more, another thread ran on its CPU */
 	TOOK_NS = 2000,
 	FRAME_NS = 100, /* of a stack and of each frame, if the time is coarse */
 	GAP_MOST_NS = 10000000, /* between two steps of a thread: in more, it waited */
-	LOOKS = 16,         /* for a location without a stack, until the budget is looked at, too */
-	LOOK_LEAST = 4096,  /* bytes between looks for locations without a stack */
+	LOOKS = 16, /* for a location without a stack, until the budget is looked at, too */
+	LOOK_LEAST = 4096, /* bytes between looks for locations without a stack */
 	CHECK_MOST = 1 << 18, /* bytes until the fast lookup is compared again */
 	LIVE_MOST = 8192, /* samples, while allocations are sampled: more would make frees dear */
 	CHECK_EVERY = 16 /* samples, the same while allocations are sampled */
 };
 
-static uint64_t rate;      /* relaxed; 0: off */
-static bool by_budget;     /* relaxed */
-static uint64_t began;     /* of CLOCK_MONOTONIC at uptime 0 */
-static uint64_t active;    /* ns from step to step, of all threads; relaxed adds */
+static uint64_t rate; /* relaxed; 0: off */
+static bool by_budget; /* relaxed */
+static uint64_t began; /* of CLOCK_MONOTONIC at uptime 0 */
+static uint64_t active; /* ns from step to step, of all threads; relaxed adds */
 static uint64_t cpus = 1;
-static uint64_t spent;     /* ns; relaxed adds */
+static uint64_t spent; /* ns; relaxed adds */
+static uint64_t on_firsts; /* of these, on locations' first stacks: likewise */
 static struct {
 	uint32_t stacks; /* samples since then */
-	uint64_t spent;  /* ns on these */
+	uint64_t spent; /* ns on these */
 	uint64_t at, active;
 } looked; /* at the budget, last; with the lock of stacks.h */
 
@@ -234,10 +238,19 @@ static void keep_stack(uint32_t ref, uint32_t id, uint64_t mean)
 	if (mean) { /* a first stack comes once, whatever the rate */
 		looked.spent += took;
 		looked.stacks++;
+	} else {
+		mw_add(&on_firsts, took);
 	}
 	if (mw_get(&by_budget))
 		look_at_budget(at);
 	mw_stacks_unlock();
+}
+
+static bool may_take_first(void)
+{
+	uint64_t took = mw_get(&on_firsts);
+
+	return !mw_get(&by_budget) || took < FIRSTS_FREE_NS || took < mw_get(&active) / FIRSTS_BUDGET;
 }
 
 /*
@@ -256,7 +269,7 @@ static void look_for_first(struct mw_shard *t, const void *p)
 		mw_stacks_unlock();
 	}
 	ref = ref_of(p, &id);
-	if (ref && !mw_stacks_has(id)) {
+	if (ref && may_take_first() && !mw_stacks_has(id)) {
 		keep_stack(ref, id, 0);
 		every /= 2;
 	} else {
