@@ -95,6 +95,9 @@ export GEM_HOME
 mw_quietly "gems" gems_for_it
 export MWRAP_MUSL_GEMS=$PWD/.build/gems-alpine
 mw_quietly "gems for Alpine" gems_of_alpine
+# as the launcher does it: programs of glibc that tests start run then
+# shellcheck disable=SC2016 # $LIB is the linkers'
+export MWRAP_TEST_LIB=$PWD/lib/mwrap/preload/'$LIB'
 export RUBY=$to/bin/ruby PATH=$to/bin:$PATH
 mw_say "building"
 mw_quietly "mwrap" for_musl all
