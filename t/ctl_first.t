@@ -174,6 +174,13 @@ class CtlFirstTest < Minitest::Test
     assert_match(/^    allocator  jemalloc$/, ctl("doctor").stdout)
   end
 
+  # A large app has thousands of files.
+  def test_did_you_mean_one_of_many
+    script = "KEPT = (1..2000).map { |i| eval('-> { \"x\" * 100 }', nil, \"/many/some_file_\#{i}.rb\", 1).call }\nputs 'ready'\n$stdout.flush\ngets\n"
+    assert_equal "ready", served_ruby(script).hear
+    assert_refused ctl("who", path, "some_fill_1999.rb:1", timeout: 20), "some_fill_1999.rb:1: no such location: did you mean /many/some_file_1999.rb:1?"
+  end
+
   # Ruby may be built without it: https alone needs it.
   def test_without_openssl
     started

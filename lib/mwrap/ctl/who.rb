@@ -56,9 +56,11 @@ module Mwrap
         file, line = text.split(/:(?=\d+\z)/)
         lines = locations("").filter_map { |l| [l, *l.split(/:(?=\d+\z)/)] if l.match?(/:\d+\z/) }
         same = lines.select { |_, name,| name == file || name.end_with?("/#{File.basename(file)}") }
-        same = lines.select { |_, name,| File.basename(name) == Nearest.of(File.basename(file), lines.map { |_, n,| File.basename(n) }.uniq) } if same.empty?
+        same = lines_of(Nearest.of(File.basename(file), lines.map { |_, name,| File.basename(name) }.uniq), lines) if same.empty?
         same.min_by { |_, _, at| (at.to_i - line.to_i).abs }&.first
       end
+
+      def lines_of(base, lines) = lines.select { |_, name,| File.basename(name) == base }
 
       def locations(part)
         rows = JSON.parse(@client.get("/each/0.json?#{URI.encode_www_form("q" => part)}"))
