@@ -362,8 +362,8 @@ class StacksTest < Minitest::Test
   # The tables get full of methods that are gone. Those that come later have callers nevertheless.
   def test_room_is_made_for_what_comes_later
     app = stacked(<<~'RUBY', rate: "1k", options: ["memory_max:5m"], env: WITHOUT_JIT) # a JIT's blocks would fill it
-      def evals(n) = n.to_i.times { eval("def e = Array.new(5) { 'x' * 1999 }; def f = e; f", nil, "same.rb", 1) }
-      def late(_) = eval("def later = Array.new(1500) { 'x' * 1999 }; def late_caller = later; late_caller.size", nil, "late.rb", 1)
+      def evals(n) = n.to_i.times { eval("def e = Array.new(3) { 'x' * 1699 }; def f = e; f", nil, "same.rb", 1) }
+      def late(_) = eval("def later = Array.new(1765) { 'x' * 1699 }; def late_caller = later; late_caller.size", nil, "late.rb", 1)
     RUBY
     done(app, "evals 10000")
     done(app, "late 1")
