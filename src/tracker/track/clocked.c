@@ -6,7 +6,9 @@
 
 enum {
 	STEPS = 16,  /* from row to row: a MiB or less */
-	CALLS = 24,  /* in a row */
+	RARE_STEPS = 256, /* the same once ENOUGH calls were noted; clocked_steps begins anew after so many */
+	ENOUGH = 1024,
+	CALLS = 24, /* in a row */
 	SKIPPED = 8, /* of these */
 	MOST = 1 << 12 /* ticks: a us or more */
 };
@@ -47,7 +49,9 @@ static void begin_row(struct mw_shard *t)
 
 void mw_clocked_step(struct mw_shard *t)
 {
-	if (++t->clocked_steps % STEPS == 0)
+	bool enough = mw_get(&of_allocs.n) + mw_get(&of_frees.n) >= ENOUGH;
+
+	if (++t->clocked_steps % (enough ? RARE_STEPS : STEPS) == 0)
 		begin_row(t);
 }
 

@@ -24,7 +24,8 @@ struct mw_clocked {
 
 /* Before the first thread, once the time is known (quick.h). Where that is coarse no call is clocked. */
 void mw_clocked_start(void);
-/* A step of t's has ended, or a free of t's took the long way; t isn't busy. One in 16, or in 256, begins a row. */
+/* A step of t's has ended, or a free of t's took the long way; t isn't busy. One step in 16 begins a row, one in 256
+   later, as does one such free in 256. */
 void mw_clocked_step(struct mw_shard *t);
 void mw_clocked_cold_free(struct mw_shard *t);
 /* Any thread: relaxed. All zero: no call was clocked. */
