@@ -68,7 +68,7 @@ static void see_itself(VALUE v, void *ctx)
 	i->found |= v == i->object;
 }
 
-/* What comes right after its class. */
+/* The reference that follows the one to the class. */
 struct second {
 	VALUE class, found;
 	bool next;

@@ -168,10 +168,13 @@ static void reached_root(const char *category, mw_ruby_value v, void *ctx)
 
 bool mw_is_part(const struct mw_walk *w, uintptr_t object)
 {
-	uint32_t parent = w->parent[mw_object_number(w, object)];
-	uintptr_t thread = mw_began_with(object);
+	uintptr_t thread;
 
-	return mw_ruby_is_part(object) || (thread && parent == (uint32_t)mw_object_number(w, thread) + 1);
+	if (mw_ruby_is_part(object))
+		return true;
+	thread = mw_began_with(object);
+	return thread &&
+	       w->parent[mw_object_number(w, object)] == (uint32_t)mw_object_number(w, thread) + 1;
 }
 
 /* Others than its thread may have led to a thread's first Fiber. If the thread is reached, it has the Fiber. */

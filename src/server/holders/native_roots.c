@@ -49,12 +49,10 @@ static bool is_ours(const char *base)
 static void add_variables_of_threads(struct mw_areas *a, uintptr_t library)
 {
 	struct mw_object o;
-	uintptr_t at;
+	size_t bytes = mw_object_of(library, &o) ? mw_libc_entry_bytes(o.map) : 0;
 
-	if (!mw_object_of(library, &o))
-		return;
-	at = (uintptr_t)o.map;
-	add_area(a, at, at + mw_libc_entry_bytes(o.map), 0, false, THREAD_LOCAL);
+	if (bytes)
+		add_area(a, (uintptr_t)o.map, (uintptr_t)o.map + bytes, 0, false, THREAD_LOCAL);
 }
 
 static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)

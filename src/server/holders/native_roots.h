@@ -32,8 +32,8 @@ struct mw_mapping {
 };
 
 /*
- * In the parent. main_thread: its pthread_self(), 0 if that isn't known. sp: an address in this thread's stack, from
- * which on it counts. What the child calls must be below.
+ * In the parent. main_thread: its pthread_self(), 0 if that isn't known. sp: an address in this thread's stack. The
+ * stack counts from there on. The frames of what the child calls must be below it.
  */
 void mw_areas_find(struct mw_areas *, uintptr_t main_thread, uintptr_t sp);
 
