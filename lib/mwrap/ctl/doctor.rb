@@ -103,7 +103,7 @@ module Mwrap
         Finding.new("stacks", "none", nil, "start it with MWRAP=...,stacks:auto for callers")
       end
 
-      # What the process says that tracking takes.
+      # Tracking takes this, as the process itself says.
       def cost(stats)
         percent, uses = stats["own"].values_at("cpu_percent", "bytes") if stats["own"].is_a?(Hash)
         return unless uses.is_a?(Hash)

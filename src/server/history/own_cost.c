@@ -37,19 +37,19 @@ void mw_own_cost_read(struct mw_own_cost *c, const struct mw_stats *s, uint64_t 
 		.exact = s->ever_known && !s->sampled,
 	};
 
-	if (!c->readings++ || at.exact != c->last.exact)
+	if (!c->begun || at.exact != c->last.exact)
 		c->from = c->last = at;
+	c->begun = true;
 	c->seconds = at.t - c->from.t;
 	c->process_ns = at.process_ns - c->from.process_ns;
 	c->samples_ns = at.samples_ns - c->from.samples_ns;
 	c->threads_ns = at.threads_ns - c->from.threads_ns;
-	c->clocked = s->clocked_allocs + s->clocked_frees;
-	c->alloc_ns = mean(s->clocked_alloc_ns, s->clocked_allocs);
-	c->free_ns = mean(s->clocked_free_ns, s->clocked_frees);
 	c->calls_known =
 		at.exact && s->clocked_allocs >= CLOCKED_LEAST && s->clocked_frees >= CLOCKED_LEAST;
-	c->calls_ns = c->calls_known ? (double)(at.allocs - c->from.allocs) * c->alloc_ns +
-					       (double)(at.frees - c->from.frees) * c->free_ns :
+	c->calls_ns = c->calls_known ? (double)(at.allocs - c->from.allocs) *
+						       mean(s->clocked_alloc_ns, s->clocked_allocs) +
+					       (double)(at.frees - c->from.frees) *
+						       mean(s->clocked_free_ns, s->clocked_frees) :
 				       0;
 	c->ns = c->calls_known ? c->calls_ns + (double)(c->samples_ns + c->threads_ns) : 0;
 	if (at.t - c->last.t >= MW_OWN_COST_SECONDS) {
@@ -88,6 +88,7 @@ void mw_own_cost_json(struct mw_buf *b, const struct mw_own_cost *cost, const st
 	static const struct mw_own_cost none;
 	const struct mw_own_cost *c = cost ? cost : &none;
 	bool read = c->seconds > 0;
+	double percent = mw_own_cost_percent(c);
 
 	mw_json_open(b, "\nown", '{');
 	decimal(b, "seconds", c->seconds, read);
@@ -96,7 +97,7 @@ void mw_own_cost_json(struct mw_buf *b, const struct mw_own_cost *cost, const st
 	ns(b, "calls_ns", c->calls_ns, read && c->calls_known);
 	ns(b, "samples_ns", (double)c->samples_ns, read);
 	ns(b, "threads_ns", (double)c->threads_ns, read);
-	decimal(b, "cpu_percent", mw_own_cost_percent(c), mw_own_cost_percent(c) >= 0);
+	decimal(b, "cpu_percent", percent, percent >= 0);
 	decimal(b, "alloc_ns", mean(s->clocked_alloc_ns, s->clocked_allocs), s->clocked_allocs);
 	decimal(b, "free_ns", mean(s->clocked_free_ns, s->clocked_frees), s->clocked_frees);
 	mw_json_u64(b, "clocked", s->clocked_allocs + s->clocked_frees);

@@ -6,8 +6,8 @@
  *   samples  the time of samples: of stacks, and of Ruby's objects
  *   threads  the CPU time of the tracker's own threads, with that of the pages they answer with
  *
- * What a forked child takes that looks for holders isn't among it, nor what the app loses by the lines of cache that the
- * tracker takes.
+ * Two things aren't counted: the time of a forked child that looks for holders, and what the app loses because the
+ * tracker's memory takes room in the caches.
  *
  * Not thread-safe: the owner of the struct makes all calls.
  */
@@ -29,11 +29,9 @@ struct mw_own_cost {
 	uint64_t process_ns, samples_ns, threads_ns; /* in these */
 	bool calls_known; /* false: too few were clocked, or allocations are sampled */
 	double calls_ns, ns; /* ns: of the three together. Both 0 unless calls_known */
-	double alloc_ns, free_ns; /* of one call, if calls_known */
-	uint64_t clocked; /* calls of both kinds */
-	/* its own: the first one since, the last one, and how many there were */
+	/* its own: the reading that the time is counted from, and the next one of these, 30 s later; were there any */
 	struct mw_own_cost_at from, last;
-	uint32_t readings;
+	bool begun;
 };
 
 /* Takes a reading; s: just read. objects_ns: CPU time of samples of objects so far. */

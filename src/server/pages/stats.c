@@ -112,12 +112,12 @@ static void memory(struct mw_buf *b, void *ctx)
 static void percent_row(struct mw_buf *b, const char *title, double v, const char *about)
 {
 	begin_stats_row(b, title);
-	if (v < 0)
-		mw_buf_str(b, "\xe2\x80\x93");
-	else
+	if (v >= 0) {
 		mw_buf_decimals(b, v, 2);
-	if (v >= 0)
 		mw_buf_str(b, "\xc2\xa0%");
+	} else {
+		mw_buf_str(b, "\xe2\x80\x93");
+	}
 	end_stats_row(b, about);
 }
 
