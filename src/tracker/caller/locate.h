@@ -77,47 +77,62 @@ MW_INLINE uintptr_t mw_ruby_pc_now(void)
 	return mw_likely(ec != NULL) ? mw_ruby_pc(ec) : 0;
 }
 
-/*
- * The entry of the innermost frame that isn't to be skipped, if that and all within it are cached; else NULL. A file that is
- * being loaded is compiled within require, which is <internal:...>: these are most of an app's allocations at its start.
- */
-static inline struct mw_caller *mw_locate_over(struct mw_shard *t, const char *ec)
+/* The entry of a pc or a native caller, which may say that its frame is to be skipped; NULL: none is valid. */
+static inline struct mw_caller *mw_locate_cached(struct mw_shard *t, uintptr_t pc)
 {
-	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP), *end = mw_ruby_ec_end(ec);
+	struct mw_caller *w = mw_caller_place(t, pc);
 
-	for (; cfp < end; cfp += mw_ruby.frame_size) {
+	if (mw_likely((w->pc | 1) == (pc | 1) && mw_says(&mw_code_changes, w->changes)))
+		return w;
+	w = mw_caller_in_second(t, pc);
+	return w ? w : mw_caller_valid_at(t, pc, mw_caller_time(pc));
+}
+
+/*
+ * The entry of the innermost frame that isn't to be skipped, or of the caller if no Ruby code runs; NULL: something isn't
+ * cached. A file that is being loaded is compiled within require, which is <internal:...>: these are most of an app's
+ * allocations at its start.
+ */
+static inline struct mw_caller *mw_locate_line(struct mw_shard *t, uintptr_t caller)
+{
+	const char *ec = mw_ruby_ec(), *cfp = ec ? MW_AT(const char *, ec, MW_EC_CFP) : NULL, *end;
+	bool runs = false;
+
+	if (!ec || cfp <= MW_AT(const char *, ec, MW_EC_STACK)) /* see mw_ruby_pc */
+		return mw_locate_cached(t, caller);
+	for (end = mw_ruby_ec_end(ec); cfp < end; cfp += mw_ruby.frame_size) {
 		uintptr_t pc = mw_ruby_frame_pc(cfp);
-		struct mw_caller *w = pc ? mw_caller_valid_at(t, pc, mw_caller_time(pc)) : NULL;
+		struct mw_caller *w;
 
-		if (pc && (!w || w->id != MW_CALLER_SKIP))
+		if (!pc)
+			continue;
+		runs = true;
+		w = mw_locate_cached(t, pc);
+		if (!w || w->id != MW_CALLER_SKIP)
 			return w;
 	}
-	return NULL;
+	return runs ? NULL : mw_locate_cached(t, caller);
 }
 
 /* The caller cache's entry for this call, if it can be found inline; else NULL. */
 static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t caller)
 {
 	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
-	struct mw_caller *w;
 	uintptr_t pc = 0;
+	struct mw_caller *w;
 
 	if (mw_jit_compiles(caller))
 		return NULL; /* rare beside what a compiler does otherwise */
-	if (how == MW_RUBY_FAST && mw_get(&mw_bt))
+	if (how == MW_RUBY_FAST && !mw_get(&mw_bt))
+		return mw_locate_line(t, caller);
+	if (how == MW_RUBY_FAST)
 		pc = mw_chain_key(t, mw_get(&mw_bt));
-	else if (how == MW_RUBY_FAST)
-		pc = mw_ruby_pc_now();
 	else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED)
 		return NULL;
 	if (!pc)
 		pc = caller;
 	w = mw_caller_first(t, pc);
-	if (!w)
-		w = mw_caller_in_second(t, pc);
-	return w || how != MW_RUBY_FAST || pc == caller || (intptr_t)pc < 0 ?
-		       w :
-		       mw_locate_over(t, mw_ruby_ec());
+	return w ? w : mw_caller_in_second(t, pc);
 }
 
 /* Now and then: is the fast answer still the right one? */
