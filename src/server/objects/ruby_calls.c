@@ -54,6 +54,7 @@ bool mw_objects_ruby_learn(void)
 	rb->majors = key("major_gc_count");
 	rb->freed_pages = key("total_freed_pages");
 	rb->compactions = key("compact_count");
+	rb->malloc_increase = key("malloc_increase_bytes");
 	rb->state = symbol_of("state");
 	rb->sweeping = symbol_of("sweeping");
 	(void)rb->rb_gc_latest_gc_info(rb->state); /* its first call makes symbols, and may so free objects */

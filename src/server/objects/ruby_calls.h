@@ -44,8 +44,8 @@ struct mw_objects_ruby {
 #define X(name, result, params, needed) result(*name) params;
 	MW_FOR_EACH_OBJECTS_CALL(X)
 #undef X
-	mw_ruby_value allocated, majors, freed_pages,
-		compactions; /* symbols, keys of GC.stat; 0: Ruby has no such key */
+	mw_ruby_value allocated, majors, freed_pages, compactions,
+		malloc_increase; /* symbols, keys of GC.stat; 0: Ruby has no such key */
 	mw_ruby_value state, sweeping; /* symbols: a key of GC.latest_gc_info, and a value */
 };
 extern struct mw_objects_ruby mw_objects_ruby;

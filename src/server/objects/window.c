@@ -16,7 +16,8 @@ enum {
 	GAP = 8, /* from one to the next, at most */
 	STACKED = 2, /* of one sample in so many, by chance, it is kept who called its line */
 	TIMED = 32, /* one call of the hook in so many is timed */
-	TIMED_MOST = 2000 /* ns: a call that took longer is unusual, and doesn't stand for others */
+	TIMED_MOST = 2000, /* ns: a call that took longer is unusual, and doesn't stand for others */
+	PAUSE = 50000000 /* ns, for the first hook that stayed in Ruby's list */
 };
 
 /* With the GVL and the VM's lock, as samples.h says. */
@@ -29,6 +30,7 @@ static struct {
 	uint32_t number;
 	uint64_t calls; /* of the hook */
 	uint64_t allocated; /* by Ruby, at the end of the last window */
+	uint64_t pause, until; /* ns, and the time at which it ends: no window opens before */
 	double usual; /* new objects from one window to the next: a mean of the last ones */
 	uint64_t clock_ns; /* the time for a reading of the clock */
 	uint64_t seed;
@@ -154,6 +156,23 @@ static void open_window(void)
 	(void)mw_objects_ruby.rb_tracepoint_enable(window.tracepoint);
 }
 
+/*
+ * Ruby frees a removed hook at once, unless a block of a TracePoint's runs, as at a debugger's prompt, or waits in any
+ * thread. Until that is over it stays in the list, and up to Ruby 3.4 each new object makes Ruby walk the list. So the
+ * pause until the next window doubles, and few hooks stay.
+ */
+static void remove_hook(void)
+{
+	size_t before = mw_objects_ruby_stat(mw_objects_ruby.malloc_increase);
+
+	(void)mw_objects_ruby.rb_tracepoint_disable(window.tracepoint);
+	if (mw_objects_ruby_stat(mw_objects_ruby.malloc_increase) < before)
+		window.pause = 0;
+	else if (before) /* else a collection has set it to 0, and it can't tell */
+		window.pause = window.pause ? window.pause * 2 : PAUSE;
+	window.until = mw_now_ns() + window.pause;
+}
+
 static void close_window(void)
 {
 	uint64_t allocated = mw_objects_ruby.rb_gc_stat(mw_objects_ruby.allocated);
@@ -161,7 +180,7 @@ static void close_window(void)
 	double sum = total + made, sum_of_squares = squares + made * made;
 	struct mw_samples *s;
 
-	(void)mw_objects_ruby.rb_tracepoint_disable(window.tracepoint);
+	remove_hook();
 	mw_deaths_identify();
 	window.allocated = allocated;
 	mw_set(&noted, mw_get(&noted) + window.noted);
@@ -239,7 +258,7 @@ static void work_at_window(void *unused)
 	if (!broken && now == WANTED)
 		mw_deaths_look();
 	from = cpu_ns();
-	if (!broken && now == WANTED)
+	if (!broken && now == WANTED && mw_now_ns() >= window.until)
 		open_window();
 	else if (!broken && now == FULL)
 		close_window();
