@@ -236,6 +236,26 @@ class HoldersTest < Minitest::Test
     assert_operator row(found[7], "(thread stack)")[:blocks], :>=, 16, found[7].inspect
   end
 
+  # The C library keeps their stacks, and what it has for their thread-local variables. What these led to is lost.
+  def test_ended_threads
+    value = value_of(<<~RUBY, preload: TRACKER)
+      eval(#{<<~INNER.dump}, TOPLEVEL_BINDING, "here.rb", 1)
+        require "fiddle"
+        start, ended = %w[pthread_create pthread_join].map { |n| Fiddle::Function.new(Fiddle.dlopen(nil)[n], [Fiddle::TYPE_VOIDP] * 4, Fiddle::TYPE_INT) }
+        local = Fiddle.dlopen(#{plugin("hold").dump})["hold_local"]
+        ids = Array.new(5) { id = "\\0" * 8; start.call(id, nil, local, 72) == 0 or raise; id.unpack1("J") }
+        ids.each { |id| ended.call(id, nil, nil, nil) == 0 or raise }
+      INNER
+      places = []
+      Mwrap.each(0) { |at, *| places << at }
+      [Mwrap.holders("here.rb:4"), Mwrap.holders(places.grep(/hold_local/).first)]
+    RUBY
+    tables, lost = value
+    assert_operator row(tables, "(ended thread)")[:blocks], :>=, 1
+    assert_nil tables.find { |r| r[:by] == :nothing }, tables.inspect
+    assert_equal [[:nothing, 5]], lost.map { |r| r.values_at(:by, :blocks) }
+  end
+
   # A block of a gigabyte of which two pages are in memory, as a sparse array is: what its last words lead to is found.
   def test_a_sparse_block
     found = owners(<<~'RUBY', [3, 4])

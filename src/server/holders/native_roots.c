@@ -31,7 +31,14 @@ static void add_area(struct mw_areas *a, uintptr_t start, uintptr_t end, uintptr
 	v->end = end;
 	v->within = within;
 	v->stack = stack;
+	v->ended = false;
 	snprintf(v->name, sizeof(v->name), "%s", name);
+}
+
+void mw_area_add_ended(struct mw_areas *a, uintptr_t start, uintptr_t end)
+{
+	add_area(a, start, end, 0, false, "(ended thread)");
+	a->v[a->n - 1].ended = true;
 }
 
 static void add_stack_area(struct mw_areas *a, uintptr_t from, uintptr_t sp)
@@ -57,6 +64,7 @@ static void add_variables_of_threads(struct mw_areas *a, uintptr_t library)
 
 static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
 {
+	struct mw_areas *a = ctx;
 	const char *slash = strrchr(info->dlpi_name, '/');
 	const char *base = slash ? slash + 1 : info->dlpi_name;
 
@@ -67,10 +75,15 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t at = info->dlpi_addr + p->p_vaddr;
 
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && p->p_memsz)
-			add_area(ctx, at, at + p->p_memsz, 0, false, *base ? base : "(the program)");
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && p->p_memsz) {
+			add_area(a, at, at + p->p_memsz, 0, false, *base ? base : "(the program)");
+			if (info->dlpi_addr == mw_linker()->r_ldbase) {
+				a->linker = at & ~(sizeof(at) - 1);
+				a->linker_end = at + p->p_memsz;
+			}
+		}
 		if (p->p_type == PT_TLS && p->p_memsz)
-			add_variables_of_threads(ctx, at);
+			add_variables_of_threads(a, at);
 	}
 	return 0;
 }
@@ -101,6 +114,8 @@ void mw_areas_find(struct mw_areas *a, uintptr_t main_thread, uintptr_t sp)
 {
 	a->n = a->unread = 0;
 	a->sp = sp;
+	a->main_thread = main_thread;
+	a->linker = a->linker_end = 0;
 	mw_tasks_each(add_task, a);
 	if (main_thread)
 		add_area(a, main_thread - TLS, main_thread + TLS, main_thread, false, THREAD_LOCAL);
@@ -162,4 +177,5 @@ void mw_areas_bound(struct mw_areas *a, const struct mw_mapping *m, size_t n)
 		if (v->start < in->start)
 			v->start = in->start;
 	}
+	mw_areas_of_ended(a, m, n);
 }

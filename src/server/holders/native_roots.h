@@ -16,6 +16,7 @@ enum { MW_AREAS = 4096, MW_AREA_NAME = 48 };
 struct mw_area {
 	uintptr_t start, end;
 	uintptr_t within; /* an address: the area ends with its mapping; 0: it is as long as it is */
+	bool ended; /* of a thread that is gone: what its variables lead to isn't held */
 	bool stack; /* it also ends where it can't be read: with the next thread's guard page */
 	char name[MW_AREA_NAME];
 };
@@ -23,6 +24,8 @@ struct mw_area {
 struct mw_areas {
 	uint32_t n, unread; /* unread: threads whose stack pointer isn't known */
 	uintptr_t sp;       /* of the thread that forks: the child's own frames are below it */
+	uintptr_t main_thread;
+	uintptr_t linker, linker_end; /* the dynamic linker's variables */
 	struct mw_area v[MW_AREAS];
 };
 
@@ -37,8 +40,11 @@ struct mw_mapping {
  */
 void mw_areas_find(struct mw_areas *, uintptr_t main_thread, uintptr_t sp);
 
-/* In the child, with its readable mappings, which are sorted: sets the bounds of stacks. */
+/* In the child, with its readable mappings, which are sorted: sets the bounds of stacks, and adds those of ended threads. */
 void mw_areas_bound(struct mw_areas *, const struct mw_mapping *, size_t n);
+/* ended_threads.c: adds what leads to thread-local variables of ended threads. */
+void mw_areas_of_ended(struct mw_areas *, const struct mw_mapping *, size_t n);
+void mw_area_add_ended(struct mw_areas *, uintptr_t start, uintptr_t end);
 
 /* Reads up to `room` readable mappings, sorted, without allocating. Returns their number; 0: none. */
 size_t mw_mappings_read(struct mw_mapping *, size_t room);

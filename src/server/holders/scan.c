@@ -304,11 +304,11 @@ static void scan_areas(struct scan *s)
 
 	s->by = MW_HELD_NATIVE;
 	s->via = MW_VIA_AREA;
-	s->shape = MW_SHAPE_WORDS;
 	for (uint32_t i = 0; i < w->areas->n; i++) {
 		const struct mw_area *a = &w->areas->v[i];
 
 		s->from = i;
+		s->shape = a->ended ? MW_SHAPE_CACHES : MW_SHAPE_WORDS;
 		/* a library's data has several mappings */
 		for (size_t k = 0; k < w->n_mappings && w->mappings[k].start < a->end; k++) {
 			uintptr_t from = w->mappings[k].start, to = w->mappings[k].end;

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared/sys/thread_pointer.h"
 #include "tracker/table/shard.h"
 #include "tracker/table/caller_cache.h"
 
@@ -72,18 +73,6 @@ enum {
 #endif
 
 #define MW_AT(type, p, off) (*(type const *)((uintptr_t)(p) + (uintptr_t)(off)))
-
-static inline uintptr_t mw_thread_pointer(void)
-{
-#if defined(__x86_64__)
-	uintptr_t tp;
-
-	__asm__("mov %%fs:0, %0" : "=r"(tp));
-	return tp;
-#else
-	return (uintptr_t)__builtin_thread_pointer();
-#endif
-}
 
 /* A frame of Ruby code. An iseq without a pc: a file or library that is being loaded, or a block of C. */
 struct mw_ruby_frame {
