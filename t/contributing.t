@@ -101,7 +101,7 @@ class ContributingTest < Minitest::Test
     ],
     "hook" => [
       ["src/api/hooks.def", "/* tracker/hooks/sized.c */", "MW_HOOK_NEXT(mallopt, int, (int, int))\n\n"],
-      ["src/tracker/hooks/malloc.c", "/* --- aligned, and C++", <<~C]
+      ["src/tracker/hooks/malloc.c", "/* --- aligned", <<~C]
         int mallopt(int, int);
         MW_EXPORT int mallopt(int which, int value)
         {

@@ -143,7 +143,7 @@ static void *counted(void *p, size_t n, uintptr_t caller)
 		next_type *next;                                                    \
 		void *p;                                                            \
 		if (mw_likely(o == MALLOCS)) {                                      \
-			p = mw_alloc_at(&(struct mw_alloc_call)ask, caller);        \
+			p = ask;                                                    \
 			if (mw_likely(p != NULL))                                   \
 				return p;                                           \
 		}                                                                   \
@@ -158,8 +158,9 @@ static void *counted(void *p, size_t n, uintptr_t caller)
 			return counted(next(bytes, ##__VA_ARGS__), n, caller);      \
 		}                                                                   \
 	}
-#define PLAIN { .how = MW_MALLOC, .n = n }
-#define ALIGNED { .how = MW_MEMALIGN, .n = n, .align = align }
+#define PLAIN mw_malloc_at(n, caller)
+#define ALIGNED \
+	mw_alloc_at(&(struct mw_alloc_call){ .how = MW_MEMALIGN, .n = n, .align = align }, caller)
 
 NEW(_Znwm, (size_t n), n, PLAIN, new_fn)
 NEW(_Znam, (size_t n), n, PLAIN, new_fn)

@@ -41,15 +41,25 @@ static __attribute__((noinline)) void *malloc_sampled(size_t n, uintptr_t caller
 	return mw_likely(mw_sampled_passes(n)) ? mw_real.malloc(n) : alloc_shared(n, caller, MW_MALLOC);
 }
 
+/* A macro: malloc reads its caller behind the real call, so no register has to keep it. */
+#define MALLOC(n, caller)                                                                        \
+	__extension__({                                                                          \
+		void *p;                                                                         \
+		/* large: perhaps the tracker's own, or too large; or allocations are sampled */ \
+		if (mw_unlikely(mw_reaches(n, &mw_least.malloc)))                                \
+			return malloc_sampled(n, caller);                                        \
+		p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */      \
+		mw_likely(p != NULL) ? mw_admit_new(p, n, caller) : NULL;                        \
+	})
+
 MW_EXPORT void *malloc(size_t n)
 {
-	void *p;
+	return MALLOC(n, MW_CALLER);
+}
 
-	/* large: perhaps the tracker's own, or too large; or allocations are sampled */
-	if (mw_unlikely(mw_reaches(n, &mw_least.malloc)))
-		return malloc_sampled(n, MW_CALLER);
-	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
-	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
+void *mw_malloc_at(size_t n, uintptr_t caller)
+{
+	return MALLOC(n, caller);
 }
 
 static __attribute__((noinline)) void free_noticed(void *p)
@@ -178,7 +188,7 @@ MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
 	return q;
 }
 
-/* --- aligned, and C++: not hot -------------------------------------------------------- */
+/* --- aligned: not hot ----------------------------------------------------------------- */
 
 void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
 {
@@ -193,8 +203,7 @@ void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
 	p = mw_alloc_real(a, mw_alloc_bytes(a));
 	if (!p)
 		return NULL;
-	return a->how == MW_MALLOC ? mw_admit_new(p, a->n, caller) :
-				     mw_admit(t, p, a->n, caller, MW_OP_ALIGNED, a->align);
+	return mw_admit(t, p, a->n, caller, MW_OP_ALIGNED, a->align);
 }
 
 MW_EXPORT void *memalign(size_t align, size_t n)

@@ -22,7 +22,9 @@ static inline size_t mw_alloc_bytes(const struct mw_alloc_call *a)
 void *mw_alloc_real(struct mw_alloc_call *, size_t bytes);
 /* Any call: a thread's first, quiet ones, a signal handler's, those after the thread's state. */
 void *mw_alloc_shared(struct mw_alloc_call *, uintptr_t caller);
-/* Any allocation call, fast or not. */
+/* malloc, fast or not, of another caller than its own. */
+void *mw_malloc_at(size_t n, uintptr_t caller);
+/* The aligned ones, fast or not. */
 void *mw_alloc_at(struct mw_alloc_call *, uintptr_t caller);
 /* Counts a block off the fast way. It was asked for as mw_padded(n), or with room for a tail. */
 void *mw_admit_shared(void *p, size_t n, uintptr_t caller);
