@@ -417,6 +417,21 @@ static uint32_t miss(struct mw_shard *t, const char *ec, const char *cfp)
 
 /* --- the fast way ------------------------------------------------------------------------- */
 
+/*
+ * The id cached for the innermost frame from *cfp on that isn't to be skipped; *cfp is that frame then. MW_CS_NONE: it isn't
+ * cached; or there is none, and *cfp is NULL.
+ */
+static uint32_t recall_line(struct mw_shard *t, const char **cfp, const char *end)
+{
+	for (; *cfp; *cfp = mw_ruby_frame(*cfp + mw_ruby.frame_size, end)) {
+		uint32_t id = mw_caller_recall(t, mw_ruby_at(*cfp).pc);
+
+		if (id != MW_CALLER_SKIP)
+			return id;
+	}
+	return MW_CS_NONE;
+}
+
 uint32_t mw_ruby_locate_line(struct mw_shard *t)
 {
 	const char *ec = mw_ruby_ec(), *cfp, *end;
@@ -426,13 +441,11 @@ uint32_t mw_ruby_locate_line(struct mw_shard *t)
 	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
 	if (!cfp)
 		return MW_CS_NONE;
-	for (; cfp; cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end)) {
-		id = mw_caller_recall(t, mw_ruby_at(cfp).pc);
-		if (id == MW_CS_NONE)
-			return miss(t, ec, cfp);
-		if (id != MW_CALLER_SKIP)
-			return id;
-	}
+	id = recall_line(t, &cfp, end);
+	if (id != MW_CS_NONE)
+		return id;
+	if (cfp)
+		return miss(t, ec, cfp);
 	/* nothing but Ruby's own code: nothing can be cached */
 	return mw_ruby_may_ask() ? ask_ruby(NULL).id : MW_CS_NONE;
 }
@@ -447,26 +460,6 @@ uint32_t mw_ruby_locate(struct mw_shard *t)
 }
 
 /* --- the check -------------------------------------------------------------------------------- */
-
-/* The frame at cfp is skipped: the id cached for the next one. */
-static uint32_t recall_below(struct mw_shard *t, const char *cfp, const char *end)
-{
-	while ((cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end))) {
-		uint32_t id = mw_caller_recall(t, mw_ruby_at(cfp).pc);
-
-		if (id != MW_CALLER_SKIP)
-			return id;
-	}
-	return MW_CS_NONE;
-}
-
-/* The fast way's answer for the frame at cfp; MW_CS_NONE: it would have to ask Ruby. */
-static uint32_t locate_fast(struct mw_shard *t, const char *cfp, const char *end)
-{
-	uint32_t id = mw_caller_recall(t, mw_ruby_at(cfp).pc);
-
-	return id != MW_CALLER_SKIP ? id : recall_below(t, cfp, end);
-}
 
 /* Is GC.count still at the address that is read? The GC may run between two reads. */
 static void check_count(void)
@@ -521,7 +514,7 @@ void mw_ruby_check(struct mw_shard *t)
 		check_nothing(t, ec);
 		return;
 	}
-	fast = bt ? mw_chain_recall(t, bt) : locate_fast(t, cfp, end);
+	fast = bt ? mw_chain_recall(t, bt) : recall_line(t, &cfp, end);
 	if (fast == MW_CS_NONE)
 		return;
 	pub = bt ? mw_chain_ask(bt) : ask_ruby(ec).id;
