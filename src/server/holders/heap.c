@@ -166,21 +166,21 @@ static void reached_root(const char *category, mw_ruby_value v, void *ctx)
 		reached(v, &s);
 }
 
-bool mw_is_part(const struct mw_walk *w, uintptr_t object)
+/* thread: that which began with the object; 0: none did. Is that its parent? */
+static bool is_of_thread(const struct mw_walk *w, uintptr_t object, uintptr_t thread)
 {
-	uintptr_t thread;
-
-	if (mw_ruby_is_part(object))
-		return true;
-	thread = mw_began_with(object);
 	return thread &&
 	       w->parent[mw_object_number(w, object)] == (uint32_t)mw_object_number(w, thread) + 1;
 }
 
-/* Others than its thread may have led to a thread's first Fiber. If the thread is reached, it has the Fiber. */
-static void give_to_thread(struct mw_walk *w, uintptr_t object)
+bool mw_is_part(const struct mw_walk *w, uintptr_t object)
 {
-	uintptr_t thread = mw_began_with(object);
+	return mw_ruby_is_part(object) || is_of_thread(w, object, mw_began_with(object));
+}
+
+/* Others than its thread may have led to a thread's first Fiber. If the thread is reached, it has the Fiber. */
+static void give_to_thread(struct mw_walk *w, uintptr_t object, uintptr_t thread)
+{
 	int64_t number = thread ? mw_object_number(w, thread) : -1;
 
 	if (number >= 0 && w->parent[number])
@@ -194,12 +194,12 @@ static void give_to_thread(struct mw_walk *w, uintptr_t object)
 static void follow_objects(struct mw_walk *w, uint32_t from)
 {
 	for (uint32_t i = from; i < w->n_reached; i++) {
-		uintptr_t object = w->queue[i];
+		uintptr_t object = w->queue[i], thread = mw_began_with(object);
 		uint32_t number = (uint32_t)mw_object_number(w, object);
 		struct step s = { w, number + 1 };
 
-		give_to_thread(w, object);
-		if (mw_is_part(w, object))
+		give_to_thread(w, object, thread);
+		if (mw_ruby_is_part(object) || is_of_thread(w, object, thread))
 			s.parent = w->parent[number];
 		mw_walk_ruby.rb_objspace_reachable_objects_from(object, reached, &s);
 	}
