@@ -7,6 +7,7 @@
 #include "tracker/table/adopted.h"
 #include "tracker/table/caller_cache.h"
 #include "tracker/table/faults.h"
+#include "tracker/table/record_of.h"
 #include "tracker/stacks/stacks.h"
 #include "shared/sys/log.h"
 #include "dismiss.h"
@@ -115,12 +116,6 @@ static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t 
 	return false;
 }
 
-bool mw_ref_leads(uint32_t ref, const void *p, struct mw_record **r)
-{
-	*r = mw_record_guess(ref);
-	return ref && mw_record_is(mw_record_guess_where(*r), p);
-}
-
 bool mw_tail_leads(const void *p, size_t usable)
 {
 	struct mw_record *r;
@@ -158,12 +153,11 @@ static bool beside(const void *p, size_t usable, struct mw_dismissed *d)
 /* The last block here may have left a tail. So the record decides, if there is one. */
 bool mw_tailless(const void *p, size_t usable)
 {
-	uint32_t ref = mw_side_index_get(p, usable);
 	struct mw_record *r;
 
-	if (mw_ref_leads(mw_tail_read(p, usable), p, &r) || (ref < MW_REF_END && mw_ref_leads(ref, p, &r)))
+	if (mw_ref_of(p, usable, &r))
 		return usable - mw_size_decode(mw_get(&r->size)) < MW_TAIL;
-	return ref >= MW_REF_END;
+	return mw_side_index_get(p, usable) >= MW_REF_END;
 }
 
 bool mw_hide_sampled(const void *p, struct mw_dismissed *d)

@@ -52,9 +52,6 @@ bool mw_hide_once(const void *p, struct mw_dismissed *d);
 /* The same if p is a sample, whose tail doesn't matter (tracker/table/sampled_blocks.h). False: it isn't one. */
 bool mw_hide_sampled(const void *p, struct mw_dismissed *d);
 
-/* True if ref leads to a record, and the record is p's: *r. */
-bool mw_ref_leads(uint32_t ref, const void *p, struct mw_record **r);
-
 /* True if p's tail leads to its record, and lies behind its bytes: not an old one in a sample. usable: its room, at least a tail's. */
 bool mw_tail_leads(const void *p, size_t usable);
 
