@@ -9,8 +9,9 @@
  *              it fails, the library's `new` handles that (new_handler,
  *              bad_alloc).
  *   allocator  jemalloc, mimalloc and tcmalloc have a `new` of their own, on
- *              their malloc's heap. We call it with room for the tail, and
- *              count the block as any other.
+ *              their malloc's heap. We call malloc instead. If it fails, the
+ *              allocator's `new` handles that: it gets room for the tail, and
+ *              the block is counted, unless that `new` called one of our hooks.
  *   foreign    Some library's `new`, on a heap unknown to us: calls pass on
  *              untouched.
  *
@@ -24,6 +25,7 @@
 #include <string.h>
 
 #include "sized.h"
+#include "tracker/table/record_of.h"
 #include "tracker/track/shared.h"
 
 typedef void *new_fn(size_t);
@@ -127,10 +129,12 @@ static enum owner owner_now(uintptr_t caller)
 		g;                                                 \
 	})
 
-/* Counts a block of the allocator's own `new`; n as the app asked. */
+/* Counts a block of the allocator's own `new`, if that didn't get it from a hook; n as the app asked. */
 static void *counted(void *p, size_t n, uintptr_t caller)
 {
-	return p ? mw_admit_shared(p, n, caller) : NULL; /* its room isn't what malloc's would be */
+	struct mw_record *r;
+
+	return p && !mw_ref_of(p, mw_usable(p), &r) ? mw_admit_shared(p, n, caller) : p;
 }
 
 /* Calls `next` if malloc returned NULL, or if this isn't malloc's case. */
@@ -142,7 +146,7 @@ static void *counted(void *p, size_t n, uintptr_t caller)
 		enum owner o = owner_now(caller);                                   \
 		next_type *next;                                                    \
 		void *p;                                                            \
-		if (mw_likely(o == MALLOCS)) {                                      \
+		if (mw_likely(o != FOREIGN)) {                                      \
 			p = ask;                                                    \
 			if (mw_likely(p != NULL))                                   \
 				return p;                                           \
