@@ -163,4 +163,23 @@ class CostTest < Minitest::Test
     found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", script, n.to_s, env: WITHOUT_JIT) }
     assert_operator found, :<, 4 * committed.fetch(:string)
   end
+
+  # Methods with so many bytes of instructions fill a size class: their block has no tail, and they are remembered, too.
+  # Each `a = 1` takes three words, each `a = 2` four.
+  FILLING = [512, 640, 768, 896, 1024].freeze
+  IN_FILLING = <<~RUBY
+    words = ->(m) { RubyVM::InstructionSequence.of(m).disasm.scan(/^(\\d{4}) /).last[0].to_i + 1 }
+    made = [*0...240].map { |k| eval("def m\#{k}(n)\\n\#{"a = 2;" * (k % 3)}\#{"a = 1;" * (k / 3)}\\n(%q(x) * 700; n -= 1) while n > 0\\nend"); method("m\#{k}") }
+    made.select! { |m| #{FILLING}.include?(words[m] * 8) }
+    abort "\#{made.size} methods" if made.size < 5
+    made.each { |m| m.(ARGV[0].to_i / made.size) }
+  RUBY
+
+  Allocators.each do |name, path, package|
+    define_method("test_a_string_in_code_that_fills_a_size_class_on_#{name}") do
+      assert path, "#{package} is not installed"
+      found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", IN_FILLING, n.to_s, env: WITHOUT_JIT, below: path) }
+      assert_operator found, :<, 4 * committed.fetch(:string)
+    end
+  end
 end

@@ -152,6 +152,44 @@ class StacksTest < Minitest::Test
     Allocators.each { |name, file, package| yield name, [file || flunk("#{name}: install #{package}")] }
   end
 
+  # On allocators with size classes a block that fills one has no tail.
+  FILLS = <<~'RUBY'
+    KEEP = []
+    def line(n) = "x" * n
+    def fills(_) = [1023, 2047, 4095, 8191, 16_383].each { |n| 100.times { KEEP << line(n) } }
+  RUBY
+
+  def test_a_block_that_fills_its_size_class_has_its_stack
+    each_below do |name, below|
+      app = stacked(FILLS, rate: "1", at: path(name), env: { **WITHOUT_JIT, "LD_PRELOAD" => [TRACKER, *below].join(":") })
+      done(app, "fills 1")
+      stacks = assert_adds_up(app, at: path(name))
+      dropped = stats(at: path(name))["stacks_dropped"]
+      by_fills = callers(stacks, 2, LIVE).sum { |names, n| names.any? { |s| s.end_with?("fills") } ? n : 0 }
+      assert_operator by_fills, :>=, 500 - dropped, "on #{name}: #{callers(stacks, 2, LIVE)}"
+      assert_operator dropped, :<, 100, name
+      assert_equal 0, app.finish&.exitstatus, app.stderr
+    end
+  end
+
+  # Each `a = 1` takes three words of instructions: so some of these methods fill a size class, whatever the classes are.
+  SIZES = <<~'RUBY'
+    KEEP = []
+    200.times { |k| eval("def m#{k}\n#{"a = 1;" * k}\nKEEP << ('y' * 3000)\nend", nil, "sizes.rb") }
+    def all(_) = 200.times { |k| send("m#{k}") }
+  RUBY
+
+  def test_names_of_methods_of_each_size
+    each_below do |name, below|
+      app = stacked(SIZES, rate: "1", at: path(name), env: { **WITHOUT_JIT, "LD_PRELOAD" => [TRACKER, *below].join(":") })
+      10.times { done(app, "all 1") } # a stack now and then is dropped, or has no names yet
+      named = frames(assert_adds_up(app, at: path(name))).map(&:name)
+      missing = Array.new(200) { |k| "m#{k}" }.reject { |m| named.any? { |n| n.end_with?(m) } }
+      assert_empty missing, "on #{name}"
+      assert_equal 0, app.finish&.exitstatus, app.stderr
+    end
+  end
+
   def test_sums_in_a_forked_child
     app = stacked(MIXED, options: ["socket_dir:#{path}"])
     done(app, "work 40")

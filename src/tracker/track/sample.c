@@ -11,6 +11,7 @@
 #include "tracker/caller/unwind.h"
 #include "tracker/caller/ruby/ruby_stack.h"
 #include "tracker/table/generation.h"
+#include "tracker/table/record_of.h"
 #include "tracker/table/row_lists.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/stacks/stacks_copy.h"
@@ -141,11 +142,17 @@ static void shorten(struct mw_shard *t)
 /* The record's ref of a block that was just admitted, and its location; 0: it has no record. */
 MW_INLINE uint32_t ref_of(const void *p, uint32_t *id)
 {
-	uint32_t ref = mw_tail_read(p, mw_usable(p));
+	size_t usable = mw_usable(p);
+	uint32_t ref = mw_tail_read(p, usable);
 	uint64_t where = mw_record_guess_where(mw_record_guess(ref));
+	struct mw_record *r;
 
+	if (mw_unlikely(!mw_record_is(where, p))) { /* it has no tail, or no record */
+		ref = mw_ref_of(p, usable, &r);
+		where = ref ? mw_get(&r->where) : 0;
+	}
 	*id = (uint32_t)where & MW_CS_MASK;
-	return mw_record_is(where, p) ? ref : 0;
+	return ref;
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "tracker/base/noticed.h"
 #include "tracker/table/adopted.h"
 #include "tracker/table/generation.h"
+#include "tracker/table/record_of.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/table/tail.h"
 
@@ -241,13 +242,12 @@ const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 {
 	struct mw_ruby_frame f = mw_ruby_at(cfp);
 	const void *code = NULL;
+	struct mw_record *r;
 
 	/* else words of another object might lead to an address that the allocator doesn't know */
 	if (mw_ruby_is_iseq(f.iseq))
 		code = (const void *)mw_ruby_code(f.iseq, mw_ruby_body, f.pc);
-	*ref = code ? mw_tail_read(code, mw_usable(code)) : 0;
-	if (code && !mw_record_is(mw_record_guess_where(mw_record_guess(*ref)), code))
-		*ref = 0;
+	*ref = code ? mw_ref_of(code, mw_usable(code), &r) : 0;
 	if (code && !*ref && mw_get(&mw_sampled))
 		learn_by_size(f.iseq, code);
 	return code;
