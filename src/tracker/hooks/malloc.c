@@ -18,6 +18,7 @@
 #include "tracker/track/dismiss.h"
 #include "tracker/track/sampled.h"
 #include "tracker/track/shared.h"
+#include "tracker/track/usable.h"
 
 /* older headers, or musl's, don't have these */
 void *pvalloc(size_t);
@@ -149,6 +150,7 @@ static __attribute__((noinline)) void *realloc_sampled(void *p, size_t n, uintpt
 MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 {
 	struct mw_shard *t;
+	size_t room;
 	void *q;
 
 	if (mw_unlikely(mw_reaches(n - 1, &mw_least.realloc)))
@@ -161,7 +163,9 @@ MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 	if (mw_unlikely(!q))
 		return NULL;
 	/* an allocator with classes may leave a block in a larger one's place */
-	return mw_real_classes ? mw_admit(t, q, n, caller, MW_OP_MALLOC, 0) : mw_admit_new(q, n, caller);
+	if (mw_real_classes && !(mw_class_usable(n, &room) && mw_real.malloc_usable_size(q) == room))
+		return mw_admit(t, q, n, caller, MW_OP_MALLOC, 0);
+	return mw_admit_new(q, n, caller);
 }
 
 MW_EXPORT void *realloc(void *p, size_t n)
@@ -245,67 +249,6 @@ MW_EXPORT void *pvalloc(size_t n)
 
 /* --- the rest ------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) size_t usable_size_asked(void *p)
-{
-	size_t n;
-
-	if (!p)
-		return 0;
-	if (mw_own_is(p))
-		return mw_own_size(p) - MW_OWN_TAIL;
-	if (!mw_class_plain) {
-		n = mw_usable(p);
-		if (mw_life == MW_OFF)
-			return n;
-	} else {
-		n = mw_real.malloc_usable_size(p);
-		if (mw_unlikely(n < MW_TAIL)) /* another allocator's block, or it isn't known yet */
-			return n;
-		mw_class_learn(p, n);
-	}
-	if (mw_unlikely(mw_goes_beside(n)) && mw_real_classes && mw_tailless(p, n))
-		return n;
-	if (mw_get(&mw_unseen) && !mw_tail_leads(p, n))
-		return n;
-	return n - MW_TAIL;
-}
-
-/* *n: a block's room without its tail, with classes, by a guess. False: it doesn't hold. */
-MW_INLINE bool room_guessed(const void *p, size_t *n)
-{
-	struct mw_class_guess g;
-	const struct mw_record *r;
-
-	if (mw_unlikely(!mw_class_guess(p, &g)))
-		return false;
-	r = mw_record_guess(mw_tail_read_at(p, g.tail));
-	/* code's blocks go the other way, too */
-	if (mw_unlikely(mw_record_id(mw_record_guess_where(r), p) >= MW_CODE ||
-			!mw_class_agrees(&g, r->size)))
-		return false;
-	*n = g.tail;
-	return true;
-}
-
-static __attribute__((noinline)) size_t usable_size_tailless(void *p)
-{
-	return mw_own_is(p) ? mw_own_size(p) - MW_OWN_TAIL : mw_real.malloc_usable_size(p);
-}
-
-static __attribute__((noinline)) size_t usable_size_cold(void *p)
-{
-	size_t n;
-
-	if (mw_likely((uintptr_t)p - 1 < mw_get(&mw_tailless_all)))
-		return usable_size_tailless(p);
-	/* less than was asked for would be wrong: a block from before has no tail */
-	if (mw_likely((uintptr_t)p - 1 < mw_get(&mw_tails_some) && mw_chunk_plain(p, &n)))
-		return mw_tail_checks(p, n) ? n - MW_TAIL : n;
-	if (mw_likely((uintptr_t)p - 1 < mw_class_plain && room_guessed(p, &n))) /* nor is it NULL */
-		return n;
-	return usable_size_asked(p);
-}
-
 /*
  * The room without the tail, which isn't the app's. It doesn't check for a tail: Ruby
  * asks at every malloc and free, and a little less is always right. (One test of the
@@ -318,7 +261,7 @@ MW_EXPORT size_t malloc_usable_size(void *p)
 
 	if (mw_likely((uintptr_t)p - 1 < mw_plain && mw_chunk_plain(p, &n))) /* nor is it NULL */
 		return n - MW_TAIL;
-	return usable_size_cold(p);
+	return mw_usable_other(p);
 }
 
 MW_EXPORT void cfree(void *p)

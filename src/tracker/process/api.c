@@ -293,7 +293,7 @@ static void own_cost(struct mw_stats *out)
 	for (int i = 0; i < MW_HELD_TABLES_N; i++)
 		out->held[i] = mw_arena_held(uses[i]);
 	out->held[MW_HELD_SERVER] = mw_own_held();
-	out->held[MW_HELD_TAILS] = mw_get(&mw_tailless_all) ? 0 : out->live * MW_TAIL;
+	out->held[MW_HELD_TAILS] = mw_get(&mw_sampled) ? 0 : out->live * MW_TAIL;
 }
 
 static void api_stats(struct mw_stats *out)

@@ -86,6 +86,21 @@ void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	return p;
 }
 
+/* As mw_admit_with, for a block that may have no tail. */
+static bool admit_led(struct mw_shard *t, void *p, size_t n, size_t usable, struct mw_caller *w,
+		      uint32_t *ref)
+{
+	struct mw_record *r = t->spare;
+
+	/* its ref, which it holds while it is free */
+	if (!w || !r || !mw_lead(p, n, usable, r->ref))
+		return false;
+	*ref = mw_spare_pop(t, r);
+	mw_record_fill(r, p, (uint32_t)n, w->id, mw_generation(t));
+	mw_caller_alloc(w, n);
+	return true;
+}
+
 void *mw_admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
 {
 	struct mw_shard *t = in.t;
@@ -95,12 +110,8 @@ void *mw_admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller, uin
 
 	if (mw_unlikely(mw_get(&mw_paused)))
 		return admit_unseen(in, p, n);
-	if (mw_unlikely(usable - n < MW_TAIL))
-		return mw_admit_shared_counts(in, p, n, caller, op, extra);
-	if (mw_real_classes)
-		mw_tail_clear(p, n, usable);
 	w = mw_locate_fast(t, caller);
-	if (!mw_admit_with(t, p, n, usable, w, mw_generation(t), &ref))
+	if (!admit_led(t, p, n, usable, w, &ref))
 		return mw_admit_shared_counts(in, p, n, caller, op, extra);
 	if (mw_get(&mw_events_on))
 		mw_event(t, op, ref, n, w->id, extra);

@@ -114,19 +114,26 @@ static __attribute__((hot)) void free_bytes(void *p, struct mw_guard in, uint32_
 	}
 }
 
+/* Of a block with that room. Without a tail, the last bytes are the app's, and rarely look like one. */
+MW_INLINE bool dismiss_in(struct mw_shard *t, void *p, size_t room, uint32_t mode)
+{
+	return (mw_tail_checks(p, room) && mw_dismiss_fast(t, p, room, mode)) ||
+	       mw_dismiss_beside(t, p, room, mode);
+}
+
 /*
  * With classes, where no guess held. These three take t->known for the permit that t carried: to
  * keep `known` would cost a register.
  */
-static __attribute__((noinline)) void free_asked(void *p, struct mw_guard in, uint32_t known)
+static __attribute__((hot, noinline)) void free_asked(void *p, struct mw_guard in, uint32_t known)
 {
 	bool ruby = mw_permit_is(known, &mw_permit_class_ruby);
 	size_t room;
 
 	if (mw_likely((ruby || mw_permit_is(known, &mw_permit_class_bytes)) && !mw_own_is(p))) {
 		room = mw_real.malloc_usable_size(p);
-		if (mw_likely(room && (ruby ? mw_dismiss_fast(in.t, p, room, MW_MODE_RUBY) :
-					      mw_dismiss_fast(in.t, p, room, MW_MODE_BYTES)))) {
+		if (mw_likely(room && (ruby ? dismiss_in(in.t, p, room, MW_MODE_RUBY) :
+					      dismiss_in(in.t, p, room, MW_MODE_BYTES)))) {
 			mw_leave_as(in, known);
 			mw_class_learn(p, room);
 			mw_class_free(p, room, 0);

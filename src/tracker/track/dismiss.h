@@ -138,10 +138,26 @@ struct mw_gone {
 };
 
 /*
- * As mw_dismiss, if everything is at hand. tail: where p's tail is; guess: where that is from,
- * or NULL if it is known; given: the size that the app says it has, if it is `told` one; mode: enum
- * mw_mode, as the caller found it. t is busy. False: nothing has changed. It reads the record plainly: no other
- * thread writes it while the block is live.
+ * As mw_dismiss, if everything is at hand: p's record is r, `where` is that of location id. mode: enum mw_mode, as the
+ * caller found it. t is busy. False: nothing has changed. It reads the record plainly: no other thread writes it while
+ * the block is live.
+ */
+MW_INLINE bool mw_dismiss_record(struct mw_shard *t, struct mw_record *r, uint32_t ref, uint32_t id,
+				 uint32_t mode, struct mw_gone *gone)
+{
+	if (mw_unlikely(!mw_count_free_if(t, id, r->size, mw_generation_in_mode(t, mode) - r->generation,
+					  mode)))
+		return false;
+	*gone = (struct mw_gone){ ref, r->size };
+	if (mode == MW_MODE_RUBY)
+		mw_dismiss_ahead(r);
+	mw_spare_push(t, r, ref);
+	return true;
+}
+
+/*
+ * The same for a block with a tail. tail: where that is; guess: where it is from, or NULL if it is known; given: the
+ * size that the app says it has, if it is `told` one.
  */
 MW_INLINE bool mw_dismiss_sized(struct mw_shard *t, void *p, size_t tail, const struct mw_class_guess *guess,
 				bool told, size_t given, uint32_t mode, struct mw_gone *gone)
@@ -157,14 +173,25 @@ MW_INLINE bool mw_dismiss_sized(struct mw_shard *t, void *p, size_t tail, const 
 		return false;
 	if (told && mw_unlikely(given != r->size))
 		return false;
-	if (mw_unlikely(!mw_count_free_if(t, (uint32_t)id, r->size,
-					  mw_generation_in_mode(t, mode) - r->generation, mode)))
+	return mw_dismiss_record(t, r, (uint32_t)ref, (uint32_t)id, mode, gone);
+}
+
+/* The same for a block that may have none, with that room. */
+MW_INLINE bool mw_dismiss_beside(struct mw_shard *t, void *p, size_t room, uint32_t mode)
+{
+	struct mw_record *r;
+	struct mw_gone gone;
+	uint32_t ref;
+	uint64_t id;
+
+	if (!mw_goes_beside(room))
 		return false;
-	*gone = (struct mw_gone){ (uint32_t)ref, r->size };
-	if (mode == MW_MODE_RUBY)
-		mw_dismiss_ahead(r);
-	mw_spare_push(t, r, (uint32_t)ref);
-	return true;
+	ref = mw_side_index_get(p, room);
+	r = mw_record_guess(ref);
+	id = mw_record_id(mw_record_guess_where(r), p);
+	/* code's blocks and huge ones go the other way; nor is it 0 or MW_REF_END */
+	return id < MW_CODE && room - r->size < MW_TAIL &&
+	       mw_dismiss_record(t, r, ref, (uint32_t)id, mode, &gone);
 }
 
 MW_INLINE bool mw_dismiss_of(struct mw_shard *t, void *p, size_t tail,

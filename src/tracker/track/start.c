@@ -161,12 +161,13 @@ static void text_free(void *p)
 	mw_quiet_leave();
 }
 
-static __attribute__((noinline)) void *padded_by_class(size_t bytes)
+/* hot: beside malloc, which calls them, on allocators with size classes */
+static __attribute__((hot, noinline)) void *padded_by_class(size_t bytes)
 {
 	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
 }
 
-static void *room_by_class(size_t bytes)
+static __attribute__((hot)) void *room_by_class(size_t bytes)
 {
 	/* the usual ones get a tail, and aren't the least */
 	if (mw_unlikely(bytes - MW_LEAST >= MW_BESIDE + MW_TAIL - MW_LEAST))

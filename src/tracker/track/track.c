@@ -4,9 +4,10 @@
 
 #include "tracker/base/noticed.h"
 #include "tracker/real/real.h"
+#include "usable.h"
 
 int mw_life = MW_NOT_STARTED;
-uintptr_t mw_plain, mw_tails_some, mw_tailless_all;
+uintptr_t mw_plain;
 bool mw_tails_old;
 bool mw_paused, mw_was_paused;
 
@@ -14,8 +15,7 @@ void mw_tails_expect(bool tails)
 {
 	uintptr_t all = tails ? UINTPTR_MAX : 0;
 
-	mw_set(&mw_tailless_all, !tails && mw_get(&mw_sampled) ? UINTPTR_MAX : 0);
 	mw_set(&mw_plain, mw_real_glibc && !mw_get(&mw_unseen) ? all : 0);
-	mw_set(&mw_tails_some, mw_real_glibc && mw_get(&mw_unseen) && !mw_get(&mw_tails_old) ? all : 0);
 	mw_set(&mw_class_plain, mw_real_classes ? all : 0);
+	mw_usable_choose(tails);
 }

@@ -79,11 +79,7 @@ extern MW_HOT uintptr_t mw_plain;
  * were sampled. Relaxed; once true, it stays.
  */
 extern bool mw_tails_old;
-/* The same as mw_plain if some blocks have none (mw_unseen), but no old ones: half a tail tells. Relaxed. */
-extern MW_HIDDEN uintptr_t mw_tails_some;
-/* All ones while allocations are sampled: then no block has a tail. Relaxed. */
-extern MW_HIDDEN uintptr_t mw_tailless_all;
-/* Sets all three, and the first one's twin for other allocators (classes.h). */
+/* Sets mw_plain, its twin for other allocators (classes.h), and what malloc_usable_size does else (usable.h). */
 void mw_tails_expect(bool tails);
 
 extern uint64_t mw_lost; /* blocks that got no record */
