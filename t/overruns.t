@@ -54,6 +54,7 @@ def all_ways(name, library, allocator)
   overruns("#{name}: threads", "threads", allocator: allocator, lines: 1)
   overruns("#{name}: signal handlers", "interrupted", allocator: allocator, lines: 2, counts: false)
   overruns("#{name}: blocks allocated in quiet mode", "quiet", allocator: allocator, lines: 0)
+  overruns("#{name}: where blocks without a tail were", "reused", allocator: allocator, lines: 1)
   overruns("#{name}: unknown blocks", "unknown", library, allocator: allocator, lines: 0, counts: false)
   overruns("#{name}: blocks freed past us", "past", library, allocator: allocator, lines: 0)
 end

@@ -279,6 +279,44 @@ static void quiet(void)
 	found(0, 0, 0);
 }
 
+/*
+ * Where a block was that filled its size class, and so had no tail on some allocators: counted, or not. Each time anew,
+ * since what led to that block may lead to the next one.
+ */
+static void reused(void)
+{
+	static const size_t filling[] = { 512, 640, 1024, 4096, 8192 };
+	enum { FILLING = sizeof(filling) / sizeof(*filling), TIMES = 20 };
+	const struct mw_api *t = tracker();
+	uint64_t over = 0, last = 0, total = 0;
+	void *between[FILLING * TIMES]; /* so that not all get the same record */
+
+	for (size_t i = 0; i < FILLING * TIMES; i++) {
+		size_t full = filling[i / TIMES], n = full - 8;
+		char *p;
+
+		if (t && i % 2)
+			t->quiet_enter();
+		free(make_other(full));
+		if (t && i % 2)
+			t->quiet_leave();
+		p = make_nul(n);
+		total += n;
+		if (overrun(p, n, NUL)) {
+			over++;
+			last = n;
+		}
+		free(p);
+		between[i] = make_other(8);
+	}
+	for (size_t i = 0; i < FILLING * TIMES; i++)
+		free(between[i]);
+	expect("make_nul", FILLING * TIMES, FILLING * TIMES, total, 0);
+	found_at("make_nul", over, last);
+	found(over, 0, 0);
+	check(!t || over > FILLING * TIMES * 8 / 10, "most were overwritten");
+}
+
 /* The allocator's own functions, by its file. */
 static void *beneath(const char *lib, const char *name)
 {
@@ -458,6 +496,7 @@ int main(int argc, char **argv)
 		{ "threads", threads, NULL },
 		{ "interrupted", interrupted, NULL },
 		{ "quiet", quiet, NULL },
+		{ "reused", reused, NULL },
 		{ "served", served, NULL },
 		{ "unknown", NULL, unknown },
 		{ "past", NULL, past },

@@ -139,17 +139,6 @@ bool mw_hide_once(const void *p, struct mw_dismissed *d)
 	return true;
 }
 
-/* True if p is in the side index; d->ref says if it has a record. */
-static bool beside(const void *p, size_t usable, struct mw_dismissed *d)
-{
-	uint32_t ref = mw_side_index_get(p, usable);
-
-	if (ref < MW_REF_END && !mw_ref_leads(ref, p, &d->record))
-		return false;
-	d->ref = ref;
-	return true;
-}
-
 /* The last block here may have left a tail. So the record decides, if there is one. */
 bool mw_tailless(const void *p, size_t usable)
 {
@@ -221,9 +210,38 @@ static bool is_its_room(size_t usable, uint64_t size)
 	return usable >= asked && usable - asked <= 31 + (mw_real_glibc ? 0 : asked / 4);
 }
 
+/*
+ * The record of a block whose tail isn't right; 0: it has none, or none was found. By the side index first, since a tail
+ * that says "not counted" may be the last block's. But what the index has may be the last one's, too, if p has a tail.
+ */
+static uint32_t find_stray(const void *p, size_t usable, uint32_t ref, bool checks)
+{
+	uint32_t beside = mw_real_classes ? mw_side_index_get(p, usable) : 0, i;
+	struct mw_record *r;
+
+	if (beside && beside < MW_REF_END && mw_ref_leads(beside, p, &r))
+		return mw_ref_index(beside);
+	if (checks && ref == MW_TAIL_NONE)
+		return 0;
+	if (beside >= MW_REF_END)
+		return checks ? look_near(p, usable, mw_ref_index(ref)) : 0;
+	i = find_overrun(p, usable, ref, checks);
+	if (!i)
+		count_stray(checks, ref);
+	return i;
+}
+
+/* Was p's tail written over? A block without one may have got more room by an allocator's own function. */
+static bool is_overrun(const void *p, size_t usable, uint32_t ref, uint64_t size)
+{
+	if (mw_real_classes && mw_goes_beside(size) && mw_side_index_get(p, usable) == ref)
+		return false;
+	/* with less room than it has, the room isn't known (classes.h) */
+	return is_its_room(usable, size) && !tail_elsewhere(p, usable, ref, size);
+}
+
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 {
-	bool checks = mw_tail_checks(p, usable);
 	uint32_t i;
 
 	if (mw_unseen && mw_noticed_has(p)) {
@@ -233,23 +251,14 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	}
 	if (mw_get(&mw_sampled))
 		return false;
-	/* first, since a tail that says "not counted" may be the last block's */
-	if (mw_real_classes && beside(p, usable, d))
-		return d->ref < MW_REF_END && mw_hide_once(p, d);
-	if (checks && d->ref == MW_TAIL_NONE)
+	i = find_stray(p, usable, d->ref, mw_tail_checks(p, usable));
+	if (!i)
 		return false;
-	i = find_overrun(p, usable, d->ref, checks);
-	if (!i) {
-		count_stray(checks, d->ref);
-		return false;
-	}
 	d->ref = mw_ref(i);
 	d->record = mw_record_at(i);
 	if (!mw_hide_once(p, d))
 		return false;
-	/* with less room than it has, the room isn't known (classes.h) */
-	d->overrun = is_its_room(usable, mw_size_decode(d->size)) &&
-		     !tail_elsewhere(p, usable, d->ref, mw_size_decode(d->size));
+	d->overrun = is_overrun(p, usable, d->ref, mw_size_decode(d->size));
 	return true;
 }
 
