@@ -6,6 +6,7 @@
 # for the tracker's own memory (memory_max). The traces of a real OOM kill are tried in a
 # memory cgroup of its own.
 
+require_relative "lib/allocators"
 require_relative "lib/cgroup"
 require_relative "lib/served"
 
@@ -338,6 +339,30 @@ class TestOfMemoryMax < Minitest::Test
     ceilings("100k", LEAST) do |_, s|
       assert s["records_full"], s.inspect
       assert_operator s["lost"], :>, 800_000
+    end
+  end
+
+  # On allocators with size classes these blocks have no tail, and no memory is left for what would lead to them.
+  FILLING = <<~'RUBY'
+    require "fiddle"
+    room = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc_usable_size"], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_SIZE_T)
+    short = [512, 1024, 4096].sum do |n|
+      blocks = Array.new(1000) { Fiddle.malloc(n) }
+      blocks.count { |b| room.call(b) < n }.tap { blocks.each { |b| Fiddle.free(b) } }
+    end
+    $stdout.syswrite("#{short}\n")
+    $stdin.gets
+  RUBY
+
+  def test_none_for_blocks_without_a_tail
+    Allocators.each do |name, file, package|
+      assert file, "#{package} is not installed"
+      app = served_ruby(FILLING, options: ["memory_max:1m"], env: { "LD_PRELOAD" => [TRACKER, file].join(":") })
+      assert_equal "0", app.hear, "on #{name}: blocks with less room than was asked for"
+      s = stats
+      assert_operator s["lost"], :>, 3000, name
+      assert_equal [0, 0], s.values_at("double_frees", "unknown_frees"), name
+      assert app.finish.success?
     end
   end
 

@@ -20,6 +20,7 @@ struct branch {
 };
 
 static struct branch *branches[ROOT]; /* each written once: release */
+bool mw_side_index_full;
 
 /* The word of an uncounted block: it tells p from the other addresses that share the word. */
 static uint32_t uncounted(const void *p)
@@ -77,8 +78,10 @@ bool mw_side_index_put(const void *p, size_t usable, uint32_t ref)
 		add_leaf((uintptr_t)p);
 		w = word_of_block(p, usable);
 	}
-	if (!w)
+	if (!w) {
+		mw_set(&mw_side_index_full, true);
 		return false;
+	}
 	mw_set(w, ref < MW_REF_END ? ref : uncounted(p));
 	return true;
 }

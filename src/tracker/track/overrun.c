@@ -146,7 +146,8 @@ bool mw_tailless(const void *p, size_t usable)
 
 	if (mw_ref_of(p, usable, &r))
 		return usable - mw_size_decode(mw_get(&r->size)) < MW_TAIL;
-	return mw_side_index_get(p, usable) >= MW_REF_END;
+	/* less room than was asked for would be wrong: a block that nothing leads to may have no tail */
+	return mw_side_index_get(p, usable) >= MW_REF_END || mw_get(&mw_side_index_full);
 }
 
 bool mw_hide_sampled(const void *p, struct mw_dismissed *d)
@@ -160,12 +161,18 @@ bool mw_hide_sampled(const void *p, struct mw_dismissed *d)
 	return mw_hide_once(p, d);
 }
 
+/* Do blocks live that nothing leads to? */
+static bool some_unknown(void)
+{
+	return mw_unseen || mw_get(&mw_side_index_full);
+}
+
 /* The record of a block whose tail was written over; 0: none was found. */
 static uint32_t find_overrun(const void *p, size_t usable, uint32_t ref, bool checks)
 {
 	uint32_t i = mw_ref_index(ref);
 
-	if (!mw_unseen)
+	if (!some_unknown())
 		return find_record(p, usable, i);
 	/* most are from before the start: only a likely one is looked for, where it is likely */
 	if (!checks && (i < MW_BATCH || i >= mw_records_end()))
@@ -176,7 +183,7 @@ static uint32_t find_overrun(const void *p, size_t usable, uint32_t ref, bool ch
 /* Blocks from before the start, or of libraries that don't call the hooks, look like any of these. */
 static void count_stray(bool checks, uint32_t ref)
 {
-	if (mw_unseen)
+	if (some_unknown())
 		return;
 	/* a freed block's tail is still so, unless the allocator has written there */
 	if (checks && mw_ref_index(ref) >= MW_BATCH && mw_ref_index(ref) < mw_records_end())
@@ -205,7 +212,7 @@ static bool is_its_room(size_t usable, uint64_t size)
 {
 	size_t asked = mw_padded(size);
 
-	if (!mw_unseen)
+	if (!some_unknown())
 		return usable >= size + MW_TAIL;
 	return usable >= asked && usable - asked <= 31 + (mw_real_glibc ? 0 : asked / 4);
 }
