@@ -127,6 +127,46 @@ class ReplayTest < Minitest::Test
     end
   end
 
+  # On allocators with size classes the tracker asks for no tail if a block fills its class.
+  def test_blocks_without_a_tail
+    in_tmp do |dir|
+      made = script do |s|
+        a = s.malloc(0, 1 << 17)
+        s.call(0, "realloc", a, 1 << 18, 0, a)
+        s.malloc(0, 1 << 17, call: "calloc")
+        s.malloc(0, 1 << 17, call: "aligned", extra: [4096])
+        s.malloc(0, (1 << 17) + 1)
+      end
+      tailed = [8, 8, 8, 8, 8]
+      { {} => tailed, { "untailed" => 512 } => [0, 0, 0, 8, 8], { "untailed" => 1 << 18 } => [8, 0, 8, 8, 8] }.each do |meta, tails|
+        path = pack("#{dir}/a", made, meta: meta)
+        plain, asked = calls(path).map(&:size), calls(path, "--as-recorded").map(&:size)
+        assert_equal tails, asked.zip(plain).map { |with, without| with - without }, meta.inspect
+      end
+    end
+  end
+
+  FILLING = <<~'RUBY'
+    sleep 0.5
+    $kept = [512, 640, 1024, 4096, 8192, 20_480].map { |n| Array.new(4_000_000 / n) { "x" * (n - 1) } }
+    sleep 0.5
+  RUBY
+
+  def test_the_memory_of_such_blocks
+    each_allocator do |name, library|
+      next unless library
+
+      in_tmp do |dir|
+        assert_success run_command(RUBY, "--disable=gems", "-e", FILLING, env: { "LD_PRELOAD" => [TRACKER, library].join(":"), "MWRAP" => "trace_path:#{dir}/a" })
+        assert_success run_command(REPLAY, "pack", "#{dir}/a", "-o", "#{dir}/b")
+        played = play("#{dir}/b", "--as-recorded", library: library)
+        live, rss = played.samples.map { |x| x["live"] }.max, played.samples.map { |x| x["rss"] }.max
+        assert_operator live, :>, 24_000_000, name
+        assert_in_delta live, rss, live * 0.1, name
+      end
+    end
+  end
+
   # Each thread's blocks come from an arena of its own, unless there may be two only.
   def test_threads_have_arenas
     in_tmp do |dir|

@@ -50,6 +50,12 @@ struct mw_record_job {
 	uint64_t size_max, seconds_max; /* 0: no limit */
 	bool fine, wait; /* a fine clock; threads wait for the disk */
 	uint32_t tail; /* bytes that the tracker asks for in addition to the application's */
+	/*
+	 * But for none with blocks of `untailed` bytes or more whose size is a power of two, or n times 128 or 1,024 with
+	 * bit n - 1 of these; 0: each has a tail.
+	 */
+	uint32_t untailed;
+	uint64_t untailed_128, untailed_1024;
 	bool begun; /* events flow already */
 	int file; /* for a call that goes on: a descriptor of the file, the job's from now on; -1: it is opened again */
 	bool own_descriptors; /* the thread has a table of its own: no other thread can close the file */

@@ -86,6 +86,9 @@ bool mw_writer_meta(struct mw_writer *w)
 	mw_json_u64(&b, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	mw_json_str(&b, "ruby", stats.ruby);
 	mw_json_u64(&b, "tail", job->tail);
+	mw_json_u64(&b, "untailed", job->untailed);
+	mw_json_u64(&b, "untailed_128", job->untailed_128);
+	mw_json_u64(&b, "untailed_1024", job->untailed_1024);
 	mw_json_bool(&b, "from_start", job->begun);
 	mw_buf_str(&b, "}");
 	return text_frame(w, MW_FRAME_META, &b);

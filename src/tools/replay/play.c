@@ -159,6 +159,9 @@ static bool open_all(struct player *p, const char *path, bool as_recorded)
 	if (!p->calls.recorded_page)
 		p->calls.recorded_page = p->calls.page;
 	p->calls.tail = as_recorded ? meta_number_or(meta, "tail", 0) : 0;
+	p->calls.untailed = meta_number_or(meta, "untailed", 0);
+	p->calls.untailed_128 = meta_number_or(meta, "untailed_128", 0);
+	p->calls.untailed_1024 = meta_number_or(meta, "untailed_1024", 0);
 	p->calls.fill_most = heap_most(p->packed);
 	p->calls.blocks = mw_mem((p->sums->live_most + 1) * sizeof(*p->calls.blocks));
 	if (!p->calls.blocks)

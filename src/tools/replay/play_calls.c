@@ -66,6 +66,24 @@ static void end_block(struct mw_play_calls *c, struct mw_play_block *b)
 	*b = (struct mw_play_block){ 0 };
 }
 
+/* n a multiple of `step`, with its bit set. */
+static bool has_bit(uint64_t bits, uint64_t n, uint64_t step)
+{
+	return n && n % step == 0 && n / step <= 64 && bits >> (n / step - 1) & 1;
+}
+
+/* What the tracker asked for: some blocks have no tail on allocators with size classes. What was live has no other call. */
+static uint64_t with_tail(const struct mw_play_calls *c, const struct mw_packed_event *e)
+{
+	uint64_t n = e->is.size;
+	bool may = c->untailed && n >= c->untailed && e->is.op != MW_OP_ALIGNED;
+
+	if (e->is.op == MW_OP_OWN || (may && ((n & (n - 1)) == 0 || has_bit(c->untailed_128, n, 128) ||
+					      has_bit(c->untailed_1024, n, 1024))))
+		return n;
+	return n + c->tail;
+}
+
 /* size: with the tail. kept: bytes that realloc took along. */
 static void begin_block(struct mw_play_calls *c, const struct mw_packed_event *e, void *p, uint64_t size,
 			uint64_t kept)
@@ -83,7 +101,7 @@ static void begin_block(struct mw_play_calls *c, const struct mw_packed_event *e
 static void move_block(struct mw_play_calls *c, const struct mw_packed_event *e)
 {
 	struct mw_play_block b = c->blocks[e->slot];
-	uint64_t size = e->is.size + c->tail, from = mw_ticks();
+	uint64_t size = with_tail(c, e), from = mw_ticks();
 	void *now = realloc(b.p, size ? size : 1);
 
 	mw_play_clock_add(&c->clock, from, mw_ticks());
@@ -108,7 +126,7 @@ static void trim_heap(struct mw_play_calls *c, size_t keep)
 
 void mw_play_call(struct mw_play_calls *c, const struct mw_packed_event *e)
 {
-	uint64_t size = e->is.size + (e->is.op == MW_OP_OWN ? 0 : c->tail), from;
+	uint64_t size = with_tail(c, e), from;
 	void *p;
 
 	if (e->is.op == MW_OP_OWN && !c->tail) /* without the tracker there is none */

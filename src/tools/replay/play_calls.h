@@ -21,6 +21,8 @@ struct mw_play_calls {
 	struct mw_play_clock clock;
 	struct mw_play_block *blocks; /* by their slots */
 	uint64_t tail; /* bytes that are asked for on top */
+	uint64_t untailed, untailed_128,
+		untailed_1024; /* of which blocks they aren't: recording/writer/record.h */
 	uint64_t page, recorded_page; /* bytes of a page, here and there */
 	uint64_t fill_most; /* bytes written to a large block whose pages aren't known */
 	bool trims; /* malloc_trim is the allocator's */
