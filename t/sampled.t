@@ -70,6 +70,24 @@ class SampledOverHttpTest < Minitest::Test
   def row = tsv.find { |r| r.location.end_with?("/app.rb:5") }
   def stats = JSON.parse(get("/stats.json").body)
 
+  # Without Ruby the table's samples are those whose stacks were kept, too: as many, and with the weight that they have.
+  # Bytes that live vary by sqrt(rate * bytes) at most. Blocks vary more, since a small one is seldom a sample.
+  def test_exact_counts_become_estimates_without_ruby
+    [[1, 16_384], [1, 65_536], [3, 65_536]].each do |threads, rate|
+      app = served(program("keeps"), SampledTest::SEED.to_s, threads.to_s, options: ["stacks:#{rate}"])
+      assert_equal "done", app.hear
+      exact = stats
+      assert_equal 200, post("/sampled").status
+      estimate = stats
+      bytes = exact["live_bytes"]
+      assert_operator bytes, :>, threads * 120_000_000
+      # three threads drop some samples; what these stood for is estimated, too
+      assert_in_delta bytes, estimate["live_bytes"], 6 * Math.sqrt(rate * bytes) + (threads > 1 ? bytes / 20 : 0), "#{threads}, #{rate}"
+      assert_in_delta exact["live"], estimate["live"], exact["live"] * 0.3, "#{threads}, #{rate}"
+      app.finish
+    end
+  end
+
   def test_estimates_and_the_way_to_exact_counting
     start "counts:sampled,sample:16k"
     tell "keep 5000"

@@ -83,9 +83,6 @@ struct mw_frame_text {
 	uintptr_t block; /* with the frame's instructions: the free of it is the frame's death; 0: none */
 };
 
-/* In a sample's rate: it was chosen by its bytes alone, without the clock's steps (stack_weights.c). */
-#define MW_RATE_POISSON ((uint64_t)1 << 63)
-
 /* A sampled block, which is live: its record has the code bit, since the lock was taken. */
 struct mw_sample_of {
 	uint32_t ref;
@@ -107,7 +104,7 @@ void mw_stacks_unlock(void);
  * text. The caller may add it then, for all frames of the walk.
  */
 bool mw_stacks_count(const struct mw_walk *, uint32_t id, const struct mw_sample_of *);
-/* The number of blocks that a sample of `size` stands for. rate may have MW_RATE_POISSON. Any thread. */
+/* The number of blocks that a sample of `size` stands for. Any thread. */
 double mw_sample_weight(uint64_t size, uint64_t rate);
 /* How many blocks a live block stands for, if it is a sample; else 0. where: as its record has it. */
 double mw_stacks_weight(uint32_t ref, uint64_t where);

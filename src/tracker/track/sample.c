@@ -124,19 +124,6 @@ static int64_t draw(struct mw_shard *t, uint64_t mean)
 	return mean > 1 ? 1 + (int64_t)(minus_ln(dice(t)) * (double)mean) : 1;
 }
 
-/*
- * The clock's step that just began becomes one of random length: else a loop that allocates so many
- * bytes would end all steps in the same block. The clock is behind by these bytes until its end.
- */
-static void shorten(struct mw_shard *t)
-{
-	uint32_t by = (uint32_t)(dice(t) >> 32) % MW_CLOCK_STEP;
-
-	t->clock_due += by;
-	mw_add(&mw_clock_bytes, -(uint64_t)by);
-	t->step_size = by;
-}
-
 /* --- a sample ------------------------------------------------------------------------- */
 
 /* The record's ref of a block that was just admitted, and its location; 0: it has no record. */
@@ -321,6 +308,23 @@ static void draw_if(struct mw_shard *t, uint64_t mean)
 }
 
 /*
+ * The clock's step that just began ends at the thread's next sample, or has a random length: else a loop that allocates
+ * so many bytes would end all steps in the same block. The clock is behind by the rest until its end.
+ */
+static void shorten(struct mw_shard *t, uint64_t mean)
+{
+	uint32_t by = (uint32_t)(dice(t) >> 32) % MW_CLOCK_STEP;
+
+	if (!t->to_sample)
+		draw_anew(t, mean);
+	if (t->to_sample < (int64_t)(MW_CLOCK_STEP - by))
+		by = (uint32_t)(MW_CLOCK_STEP - t->to_sample);
+	t->clock_due += by;
+	mw_add(&mw_clock_bytes, -(uint64_t)by);
+	t->step_size = by;
+}
+
+/*
  * Is the block at p a sample, at the end of so many bytes? If the rate has changed, the rest up to the
  * next sample is drawn anew: chance has no memory.
  */
@@ -365,12 +369,12 @@ uint32_t mw_sample_rounded(struct mw_shard *t, double weight)
 
 uint32_t mw_sample_stands_for(struct mw_shard *t, uint64_t n)
 {
-	return mw_sample_rounded(t, mw_sample_weight(n, t->rate | MW_RATE_POISSON));
+	return mw_sample_rounded(t, mw_sample_weight(n, t->rate));
 }
 
 uint32_t mw_sample_by_chance(struct mw_shard *t, uint64_t n, uint64_t mean)
 {
-	double weight = mw_sample_weight(n, mean | MW_RATE_POISSON);
+	double weight = mw_sample_weight(n, mean);
 
 	return chance(t) * weight < 1 ? mw_sample_rounded(t, weight) : 0;
 }
@@ -381,7 +385,7 @@ void mw_sample_keep(struct mw_shard *t, uint32_t ref, uint32_t id)
 		return;
 	if (++t->looks % CHECK_EVERY == 0)
 		mw_locate_check(t);
-	keep_stack(ref, id, t->rate | MW_RATE_POISSON);
+	keep_stack(ref, id, t->rate);
 }
 
 void mw_sample_step(struct mw_shard *t, const void *p)
@@ -406,7 +410,7 @@ void mw_sample_step(struct mw_shard *t, const void *p)
 	}
 	if (mw_clock.in_bytes) {
 		if (mean)
-			shorten(t);
+			shorten(t, mean);
 		return;
 	}
 	/* it ends with the byte after these */
@@ -421,7 +425,7 @@ void mw_sampling_begin(struct mw_shard *t)
 	t->step_size = 0;
 	/* a thread of ours counts nothing, so the clock would only go back */
 	if (mw_get(&rate) && !mw_own_thread_here)
-		shorten(t);
+		shorten(t, mw_get(&rate));
 }
 
 void mw_sample_closes(uintptr_t start, uint64_t bytes)

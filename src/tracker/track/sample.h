@@ -7,8 +7,8 @@
  * the fast lookup with Ruby's own answer, now and then. So an allocation that isn't a step's end pays
  * one subtraction for both.
  *
- * Without Ruby the step is the clock's (tracker/table/generation.h), of 0 to MW_CLOCK_STEP bytes at random: a
- * sample is then the block at a step's end, and the rate is half a step's bytes at least.
+ * Without Ruby the step is the clock's (tracker/table/generation.h), of 0 to MW_CLOCK_STEP bytes at random, and ends at
+ * the next sample at the latest.
  *
  * The rate is the mean number of bytes from sample to sample. An automatic one doubles while sampling
  * takes more than its budget of the process's CPU time, about, and halves while it takes less than a quarter

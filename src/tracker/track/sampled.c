@@ -73,6 +73,7 @@ void mw_sampled_step(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 
 static uint64_t fixed; /* relaxed; bytes, 0: as for stacks */
 static bool with_stacks; /* the thinning has the lock of stacks.h */
+static double undropped; /* with it: samples that were due, of each that was kept */
 
 uint64_t mw_counts_rate(void)
 {
@@ -91,7 +92,7 @@ static uint32_t stands_for(struct mw_shard *t, const struct mw_dismissed *d)
 {
 	uint64_t size = mw_size_decode(d->size);
 
-	return with_stacks ? mw_sample_rounded(t, mw_stacks_weight(d->ref, d->where)) :
+	return with_stacks ? mw_sample_rounded(t, undropped * mw_stacks_weight(d->ref, d->where)) :
 			     mw_sample_by_chance(t, size, mw_counts_rate());
 }
 
@@ -137,6 +138,14 @@ static void change_allocations(const struct mw_least *to)
 	mw_set(&mw_least.realloc, to->realloc);
 }
 
+/* A thread drops its sample if another one has the lock, whatever the block. With the lock. */
+static double samples_undropped(void)
+{
+	double kept = (double)mw_get(&mw_stacks_figures.samples);
+
+	return kept > 0 ? 1 + (double)mw_get(&mw_stacks_figures.dropped) / kept : 1;
+}
+
 /* No block is counted exactly now: forget.c. */
 static void begin_to_sample(void)
 {
@@ -154,6 +163,7 @@ bool mw_counts_sample(uint64_t rate)
 		return true;
 	mw_set(&fixed, rate);
 	with_stacks = mw_sampling_rate() && mw_stacks_lock();
+	undropped = samples_undropped();
 	mw_set(&mw_tails_old, true);
 	mw_set(&mw_unseen, true); /* a free of a block that was dropped is no second one */
 	done = mw_each_alone(thin, begin_to_sample);
