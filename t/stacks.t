@@ -256,8 +256,8 @@ class StacksTest < Minitest::Test
     assert_operator by.fetch(nil, 0) + by.fetch([], 0), :<, by.values.sum / 50, "what has no caller"
   end
 
-  # Without Ruby a sample is the block at the end of a step of the clock: a loop whose blocks add
-  # up to a step must not have the same block there each time. As above, with 2,000 samples or so.
+  # Without Ruby a step of the clock ends at the thread's next sample. A loop whose blocks add up to a step must not have
+  # the same block there each time.
   def test_callers_in_c
     app = served(program("callers"), "2000", options: ["stacks:1"])
     assert_equal "done", app.hear

@@ -51,8 +51,8 @@ struct mw_record_job {
 	bool fine, wait; /* a fine clock; threads wait for the disk */
 	uint32_t tail; /* bytes that the tracker asks for in addition to the application's */
 	/*
-	 * But for none with blocks of `untailed` bytes or more whose size is a power of two, or n times 128 or 1,024 with
-	 * bit n - 1 of these; 0: each has a tail.
+	 * It asks for none if a block has `untailed` bytes or more, and its size is a power of two, or n times 128 or 1,024
+	 * with bit n - 1 set here. untailed 0: each block has a tail.
 	 */
 	uint32_t untailed;
 	uint64_t untailed_128, untailed_1024;

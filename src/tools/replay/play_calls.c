@@ -72,7 +72,10 @@ static bool has_bit(uint64_t bits, uint64_t n, uint64_t step)
 	return n && n % step == 0 && n / step <= 64 && bits >> (n / step - 1) & 1;
 }
 
-/* What the tracker asked for: some blocks have no tail on allocators with size classes. What was live has no other call. */
+/*
+ * The bytes that the tracker asked for. On allocators with size classes some blocks have no tail (record.h has the rule).
+ * A block from before the recording is taken for malloc's.
+ */
 static uint64_t with_tail(const struct mw_play_calls *c, const struct mw_packed_event *e)
 {
 	uint64_t n = e->is.size;

@@ -138,7 +138,7 @@ struct mw_gone {
 };
 
 /*
- * As mw_dismiss, if everything is at hand: p's record is r, `where` is that of location id. mode: enum mw_mode, as the
+ * As mw_dismiss, if everything is at hand. The block's record is r, and its location id. mode: enum mw_mode, as the
  * caller found it. t is busy. False: nothing has changed. It reads the record plainly: no other thread writes it while
  * the block is live.
  */

@@ -3,7 +3,7 @@
  * usable.h - malloc_usable_size (3) where the test for glibc's usual blocks fails (hooks/malloc.c).
  *
  * The answer is the room without the tail, which isn't the app's. A little less than the real room is right, less than
- * was asked for isn't. Which blocks have a tail, and how their room is found, changes rarely: so each case has a
+ * was asked for isn't. The blocks that have a tail rarely change, nor does the way to find their room. So each case has a
  * function of its own, and one of them is chosen. Each is right for any block; they differ in what they look at first.
  */
 #pragma once
