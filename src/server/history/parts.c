@@ -15,10 +15,15 @@ static uint64_t less(uint64_t from, uint64_t what)
 	return from > what ? from - what : 0;
 }
 
+uint64_t mw_parts_tracker(const struct mw_stats *s)
+{
+	return s->tracker_bytes + s->held[MW_HELD_SERVER];
+}
+
 static void figure_out(struct mw_parts *parts, const struct mw_smaps *m, const struct mw_places *places,
 		       const struct mw_stats *s)
 {
-	uint64_t heap = s->heap_known ? s->heap_bytes : 0;
+	uint64_t known = (s->heap_known ? s->heap_bytes : 0) + mw_parts_tracker(s);
 
 	parts->stacks = mw_kib(m->stacks);
 	parts->glibc = places->arenas;
@@ -26,9 +31,9 @@ static void figure_out(struct mw_parts *parts, const struct mw_smaps *m, const s
 	parts->outside = m->outside;
 	parts->outside_n = m->outside_n;
 	if (places->arenas) {
-		parts->anon = mw_kib(less(m->anon, m->large + heap + s->tracker_bytes));
+		parts->anon = mw_kib(less(m->anon, m->large + known));
 	} else {
-		parts->anon = mw_kib(less(m->arenas + m->anon, s->live_bytes + heap + s->tracker_bytes));
+		parts->anon = mw_kib(less(m->arenas + m->anon, s->live_bytes + known));
 	}
 	parts->known = true;
 }

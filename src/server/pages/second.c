@@ -71,7 +71,7 @@ static void make_point(struct mw_site *s, const struct mw_proc_file *smaps, stru
 	read_stats(s, p->t);
 	p->live = mw_kib(s->stats.live_bytes);
 	p->heap = s->stats.heap_known ? mw_kib(s->stats.heap_bytes) : MW_KIB_UNKNOWN;
-	p->tracker = mw_kib(s->stats.tracker_bytes);
+	p->tracker = mw_kib(mw_parts_tracker(&s->stats));
 	p->rss = p->files = MW_KIB_UNKNOWN;
 	if (s->statm >= 0 && mw_rss_read(s->statm, &rss)) {
 		p->rss = mw_kib(rss.bytes);
