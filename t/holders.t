@@ -41,25 +41,27 @@ class HoldersTest < Minitest::Test
     "Keeper::KEPT.concat(Array.new(N) { 'a' * 1000 })" => ["Object::Keeper", "Keeper::KEPT", "Array"],
     "Keeper::Inner.const_set(:OTHER, {1 => Array.new(N) { 'a' * 1000 }}); Keeper::Inner.send(:private_constant, :OTHER)" =>
       ["Keeper::Inner", "Keeper::Inner::OTHER", "Hash", "Array"],
-    "$global = Array.new(N) { 'a' * 1000 }" => ["Array"],
-    "$hash = (0...N).to_h { |i| [i, 'a' * 1000] }" => ["Hash"],
-    "$struct = Array.new(N) { Pair.new('a' * 1000, nil) }" => ["Array", "Pair"],
-    "$ivar = Array.new(N) { Keeper.new.tap { |k| k.one = 'a' * 1000 } }" => ["Array", "Keeper.@one"],
+    "$global = Array.new(N) { 'a' * 1000 }" => ["$global", "Array"],
+    # Ruby's own table has the names, too
+    "Keeper.const_set(:NAMES, (0...N).to_h { |i| [('s' * 1000 + i.to_s).to_sym, 1] })" => ["Object::Keeper", "Keeper::NAMES", "Hash", "Symbol"],
+    "$hash = (0...N).to_h { |i| [i, 'a' * 1000] }" => ["$hash", "Hash"],
+    "$struct = Array.new(N) { Pair.new('a' * 1000, nil) }" => ["$struct", "Array", "Pair"],
+    "$ivar = Array.new(N) { Keeper.new.tap { |k| k.one = 'a' * 1000 } }" => ["$ivar", "Array", "Keeper.@one"],
     "Keeper.share Array.new(N) { 'a' * 1000 }" => ["Keeper::@@shared", "Array"],
     "Keeper.own = Array.new(N) { 'a' * 1000 }" => ["Keeper.@own", "Array"],
-    "$proc = Array.new(N) { |i| s = 'a' * 1000; -> { s } }" => ["Array", "Proc", "(local variables)"],
+    "$proc = Array.new(N) { |i| s = 'a' * 1000; -> { s } }" => ["$proc", "Array", "Proc", "(local variables)"],
     "$waiting = Thread.new { Thread.current[:own] = Array.new(N) { 'a' * 1000 }; sleep }; Thread.pass until $waiting.stop?" =>
       ["Thread[:own]", "Array"],
     "Thread.current.thread_variable_set(:kept, Array.new(N) { 'a' * 1000 })" => ["Thread.thread_variables", "Hash[:kept]", "Array"],
     "Thread.current[:kept] = Array.new(N) { 'a' * 1000 }" => ["Thread[:kept]", "Array"],
-    "$fiber = Fiber.new { kept = Array.new(N) { 'a' * 1000 }; Fiber.yield; kept }.tap(&:resume)" => ["Fiber", "Array"],
-    "$thread = Thread.new { kept = Array.new(N) { 'a' * 1000 }; sleep; kept }; Thread.pass until $thread.stop?" => ["Thread", "Array"],
+    "$fiber = Fiber.new { kept = Array.new(N) { 'a' * 1000 }; Fiber.yield; kept }.tap(&:resume)" => ["$fiber", "Fiber", "Array"],
+    "$thread = Thread.new { kept = Array.new(N) { 'a' * 1000 }; sleep; kept }; Thread.pass until $thread.stop?" => ["$thread", "Thread", "Array"],
     "$wide = Array.new(N) { Object.new.tap { |o| 30.times { |i| o.instance_variable_set(:\"@v\#{i}\", i) }; o.instance_variable_set(:@last, 'a' * 1000) } }" =>
-      ["Array", "Object.@last"],
+      ["$wide", "Array", "Object.@last"],
     # so different that Ruby gives up to share where they have their variables
     "$odd = Array.new(N) { |i| Object.new.tap { |o| 12.times { |k| o.instance_variable_set(:\"@v\#{(i * 7 + k * 3) % 40}\", k) }; o.instance_variable_set(:@odd, 'a' * 1000) } }" =>
-      ["Array", "Object.@odd"],
-    "$generic = Array.new(N) { [].tap { |a| a.instance_variable_set(:@extra, 'a' * 1000) } }" => ["Array", "Array.@extra"]
+      ["$odd", "Array", "Object.@odd"],
+    "$generic = Array.new(N) { [].tap { |a| a.instance_variable_set(:@extra, 'a' * 1000) } }" => ["$generic", "Array", "Array.@extra"]
   }.freeze
 
   def test_ruby_owners

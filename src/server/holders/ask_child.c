@@ -11,6 +11,7 @@
 #include "shared/sys/sys.h"
 #include "edge.h"
 #include "fail.h"
+#include "globals.h"
 #include "heap.h"
 #include "ruby.h"
 #include "run.h"
@@ -23,6 +24,7 @@ struct ready {
 	struct mw_areas areas;
 	uint8_t wanted[MW_ID_END];
 	struct mw_holders_object sampled[MW_HOLDERS_OBJECTS];
+	struct mw_globals globals;
 	struct mw_walk walk;
 	size_t collections; /* as pages were listed */
 	bool collected;     /* not forked: there was another one meanwhile */
@@ -116,6 +118,7 @@ static void prepare(struct ready *r, const struct mw_api *api, const struct mw_h
 	mw_walk_ruby_learn();
 	api->quiet_enter();
 	mw_edge_begin();
+	mw_globals_read(&r->globals);
 	mw_areas_find(&r->areas, api->main_thread(), (uintptr_t)__builtin_frame_address(0));
 	if (q->objects)
 		r->walk.n_sampled = (uint32_t)q->objects(r->sampled, MW_HOLDERS_OBJECTS);
@@ -125,6 +128,7 @@ static void prepare(struct ready *r, const struct mw_api *api, const struct mw_h
 			r->wanted[q->ids[i]] = q->suspect ? q->suspect[i] % MW_SUSPECTS + 1 : 1;
 	r->walk.api = api;
 	r->walk.areas = &r->areas;
+	r->walk.globals = &r->globals;
 	r->walk.wanted = q->ids ? r->wanted : NULL;
 	r->walk.old = q->old;
 	r->walk.young = q->young;

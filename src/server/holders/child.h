@@ -71,6 +71,7 @@ struct mw_walk {
 	struct mw_findings *found;
 	struct mw_ranges objects_at; /* pages of objects */
 	struct mw_areas *areas;
+	const struct mw_globals *globals;
 	struct mw_mapping *mappings; /* readable ones, sorted */
 	size_t n_mappings;
 	/* objects */

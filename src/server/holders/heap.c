@@ -137,16 +137,27 @@ static uint32_t root_number(struct mw_walk *w, const char *category)
 }
 
 /*
- * How well a kind of root explains why an object lives, the best first. Compiled code refers to what it uses, such as
+ * How well a kind of root explains why an object lives, the best first. Ruby's own tables have each symbol's name:
+ * whoever has the symbol says more. Compiled code refers to what it uses, such as
  * the value of a constant: the path from the constant says more. A stack or a register may have an object's
  * address by chance.
  */
-enum worth { REFERS, COMPILED, BY_CHANCE, WORTHS };
+enum worth { REFERS, OF_RUBY, COMPILED, BY_CHANCE, WORTHS };
 
-static enum worth worth_of(const char *category)
+/* A container without a class is Ruby's own. Objects that libraries registered are in such a one, too. */
+static bool is_hidden(mw_ruby_value v)
+{
+	enum mw_ruby_type t = mw_ruby_type(v);
+
+	return (t == MW_T_HASH || t == MW_T_ARRAY || t == MW_T_DATA) && !mw_ruby_class(v);
+}
+
+static enum worth worth_of(const char *category, mw_ruby_value v)
 {
 	if (!category)
 		return REFERS;
+	if (!strcmp(category, "global_symbols") || (!strcmp(category, "vm") && is_hidden(v)))
+		return OF_RUBY;
 	if (!strcmp(category, "YJIT") || !strcmp(category, "ZJIT"))
 		return COMPILED;
 	return strcmp(category, "machine_context") ? REFERS : BY_CHANCE;
@@ -162,7 +173,7 @@ static void reached_root(const char *category, mw_ruby_value v, void *ctx)
 	const struct round *r = ctx;
 	struct step s = { r->w, root_number(r->w, category ? category : "roots") };
 
-	if (worth_of(category) == r->worth)
+	if (worth_of(category, v) == r->worth)
 		reached(v, &s);
 }
 
@@ -202,6 +213,9 @@ static void follow_objects(struct mw_walk *w, uint32_t from)
 		if (mw_ruby_is_part(object) || is_of_thread(w, object, thread))
 			s.parent = w->parent[number];
 		mw_walk_ruby.rb_objspace_reachable_objects_from(object, reached, &s);
+		/* Ruby keeps a symbol's text for as long as the symbol, by a table of its own */
+		if (mw_ruby_type(object) == MW_T_SYMBOL && mw_walk_ruby.rb_sym2str)
+			reached(mw_walk_ruby.rb_sym2str(object), &s);
 	}
 }
 

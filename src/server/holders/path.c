@@ -12,6 +12,7 @@
 
 #include "edge.h"
 #include "describe.h"
+#include "globals.h"
 
 static bool is_root(uint32_t parent)
 {
@@ -24,6 +25,15 @@ static uintptr_t parent_of(const struct mw_walk *w, uint32_t number)
 	uint32_t parent = w->parent[number];
 
 	return is_root(parent) ? 0 : mw_object_at(w, parent - 1);
+}
+
+/* The name of the root that leads to the object: its kind, or a global variable's. */
+static const char *root_name(const struct mw_walk *w, uint32_t root, uintptr_t object)
+{
+	const char *kind = w->roots[root - (uint32_t)MW_ROOT];
+	const char *global = strcmp(kind, "global_tbl") ? NULL : mw_global_name(w->globals, object);
+
+	return global ? global : kind;
 }
 
 /* --- keys ------------------------------------------------------------------------ */
@@ -52,7 +62,7 @@ static void make_key(struct mw_walk *w, uintptr_t object, uint32_t number)
 	uintptr_t from;
 
 	if (is_root(parent)) {
-		s->path = mw_mix(1, parent) | 1;
+		s->path = mw_mix(1, (uintptr_t)root_name(w, parent, object)) | 1;
 		return;
 	}
 	from = mw_object_at(w, parent - 1);
@@ -151,7 +161,7 @@ static void ruby_path(const struct mw_walk *w, struct path *p, uint32_t leaf)
 			far[n % HALF] = at - 1;
 		n++;
 	}
-	add_step(p, w->roots[at - (uint32_t)MW_ROOT]);
+	add_step(p, root_name(w, at, mw_object_at(w, n <= HALF ? near[n - 1] : far[(n - 1) % HALF])));
 	for (uint32_t k = n; k--;) {
 		uint32_t number = k < HALF ? near[k] : far[k % HALF];
 		uintptr_t object = mw_object_at(w, number);

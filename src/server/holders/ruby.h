@@ -3,8 +3,8 @@
  * ruby.h - Ruby's exported functions for a walk, found by dlsym, and its objects' layout.
  *
  * Any may be missing. For the parent only: `each_objects`, which finishes a collection that is under
- * way, and what makes, frees and protects a table. The others allocate nothing, take no lock but the
- * VM's, and may be called in the child.
+ * way, what makes, frees and protects a table, and what globals.c reads. The others allocate nothing, take no lock but
+ * the VM's, and may be called in the child.
  */
 #pragma once
 
@@ -56,6 +56,10 @@ struct mw_ruby_hash_type {
 	X(rb_protect, mw_ruby_value, (mw_ruby_value(*)(mw_ruby_value), mw_ruby_value, int *), false)   \
 	X(rb_vm_lock_enter_body, void, (unsigned *), false)                                            \
 	X(rb_vm_lock_leave_body, void, (unsigned *), false)                                            \
+	X(rb_f_global_variables, mw_ruby_value, (void), false)                                         \
+	X(rb_gv_get, mw_ruby_value, (const char *), false)                                             \
+	X(rb_ary_entry, mw_ruby_value, (mw_ruby_value, long), false)                                   \
+	X(rb_sym2id, uintptr_t, (mw_ruby_value), false)                                                \
 	X(rb_errinfo, mw_ruby_value, (void), false)                                                    \
 	X(rb_set_errinfo, void, (mw_ruby_value), false)                                                \
 	X(rb_gc_enable, mw_ruby_value, (void), false)                                                  \
@@ -92,6 +96,7 @@ enum mw_ruby_type {
 	MW_T_BIGNUM = 10,
 	MW_T_FILE = 11,
 	MW_T_DATA = 12,
+	MW_T_SYMBOL = 20,
 	MW_T_IMEMO = 26,
 	MW_T_ICLASS = 28,
 	MW_T_ZOMBIE = 29,

@@ -2,7 +2,7 @@
 /*
  * owner.c - the name of what keeps some blocks, for a sentence.
  *
- * A path goes from a root over named steps (Audit::LOG, App.@cache, Thread[:requests]) to the holder.
+ * A path goes from a root over named steps ($queue, Audit::LOG, App.@cache, Thread[:requests]) to the holder.
  * Names are what a reader can look for, so they are told, and the container behind the last of them.
  */
 #include <ctype.h>
@@ -13,11 +13,13 @@
 
 enum { NAMES = 3 }; /* in one sentence */
 
-/* Where a step's own name begins: "::LOG", ".@cache", "[:requests]"; NULL: it has none. */
+/* Where a step's own name begins: "::LOG", ".@cache", "[:requests]", "$queue"; NULL: it has none. */
 static const char *step_name(const char *step)
 {
 	const char *constant = NULL, *s;
 
+	if (step[0] == '$')
+		return step;
 	if ((s = strstr(step, ".@")))
 		return s;
 	if ((s = strstr(step, "[:")))
@@ -32,7 +34,7 @@ static const char *told(const char *step, const char *name, bool first)
 {
 	if (!strncmp(step, "Object::", 8))
 		return step + 8;
-	return first || name[0] == ':' ? step : name + (name[0] == '.');
+	return first || name[0] == ':' || name[0] == '$' ? step : name + (name[0] == '.');
 }
 
 static void append(char *to, size_t size, const char *text)
