@@ -14,6 +14,7 @@
 
 enum {
 	SHAPES_MAX = 200,
+	KEPT_MAX = 4,
 	TERMS_MAX = 12,
 	SERIES_MAX = 24,
 	WORDS_MAX = 200,
@@ -58,8 +59,14 @@ struct shape {
 	double majors[MAJORS_MAX];
 	size_t majors_n;
 	struct line reached; /* points: what proofs saw of Ruby's heap */
+	struct line kept[KEPT_MAX]; /* points: what proofs saw kept of a line, of which nothing was garbage */
+	size_t kept_n;
+	char told[80]; /* a line that is told to grow already */
+	bool proves; /* this process can be asked */
+	bool no_arenas; /* free memory isn't known */
+	uint32_t threads; /* 0: not known */
 	double asked_from, asked_every; /* 0: at the end only */
-	char is[120], at[80], says[120], never[120], rate_of[20];
+	char is[120], at[80], says[120], never[120], rate_of[20], wants[20];
 	struct moment {
 		bool given;
 		double t, within; /* 0: one step of the grid */
@@ -192,6 +199,19 @@ static void read_shapes(const char *path)
 				s->majors[s->majors_n++] = seconds(words[i]);
 		} else if (!strcmp(words[0], "reached")) {
 			read_points(&s->reached, words + 1, n - 1);
+		} else if (!strcmp(words[0], "kept") && s->kept_n < KEPT_MAX) {
+			s->proves = true;
+			snprintf(s->kept[s->kept_n].name, sizeof(s->kept[0].name), "%s", words[1]);
+			read_points(&s->kept[s->kept_n++], words + 2, n - 2);
+		} else if (!strcmp(words[0], "proofs")) {
+			s->proves = true;
+			snprintf(s->wants, sizeof(s->wants), "%s", words[1]);
+		} else if (!strcmp(words[0], "arenas")) {
+			s->no_arenas = !strcmp(words[1], "unknown");
+		} else if (!strcmp(words[0], "threads")) {
+			s->threads = (uint32_t)strtoul(words[1], NULL, 10);
+		} else if (!strcmp(words[0], "told")) {
+			snprintf(s->told, sizeof(s->told), "%s", words[1]);
 		} else if (!strcmp(words[0], "asked")) {
 			s->asked_every = seconds(words[2]);
 			s->asked_from = seconds(words[4]);

@@ -193,7 +193,7 @@ static void play(struct played *p, struct shape *s)
 		struct mw_point point = { .t = (uint32_t)(s->starts + (double)at),
 					  .majors = MW_KIB_UNKNOWN,
 					  .gcs = MW_KIB_UNKNOWN,
-					  .threads = MW_KIB_UNKNOWN,
+					  .threads = s->threads ? s->threads : MW_KIB_UNKNOWN,
 					  .fds = MW_KIB_UNKNOWN };
 
 		if (s->majors_n) {
@@ -223,7 +223,7 @@ static void play(struct played *p, struct shape *s)
 		point.rss = mw_kib((uint64_t)rss);
 		point.live = mw_kib((uint64_t)sums[MW_PART_LIVE]);
 		point.heap = mw_kib((uint64_t)sums[MW_PART_HEAP]);
-		point.free = mw_kib((uint64_t)sums[MW_PART_FREE]);
+		point.free = s->no_arenas ? MW_KIB_UNKNOWN : mw_kib((uint64_t)sums[MW_PART_FREE]);
 		point.anon = mw_kib((uint64_t)sums[MW_PART_ANON]);
 		point.files = mw_kib((uint64_t)sums[MW_PART_FILES]);
 		point.stacks = mw_kib((uint64_t)sums[MW_PART_STACKS]);
@@ -255,13 +255,41 @@ static bool is_then(const struct shape *s, const struct mw_verdict *v, double t,
 	return !m->given || (off < 0 ? -off : off) <= (m->within > 0 ? m->within : step);
 }
 
-/* Proofs of Ruby's heap up to then. */
+static struct mw_helds helds;
+
+static int forget_proofs(void **state)
+{
+	(void)state;
+	mw_helds_free(&helds);
+	return 0;
+}
+
+/* Proofs of a line up to then, as of Ruby's heap. */
+static void prove_line(struct mw_helds *to, const struct shape *s, const struct line *l)
+{
+	const struct term *t = l->terms;
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s", l->name);
+	for (size_t i = t->first; i < t->first + t->n && recorded_points[i].t <= s->lasts; i++)
+		assert_true(mw_helds_add(to, &(struct mw_held){ .t = s->starts + recorded_points[i].t,
+								.location = name,
+								.len = (uint32_t)strlen(name),
+								.blocks = 1000,
+								.kept = (uint64_t)recorded_points[i].v,
+								.owner = "Store::ALL",
+								.old_t = __builtin_nan("") }));
+}
+
+/* What proofs saw up to then. */
 static void prove(struct mw_helds *to, const struct shape *s)
 {
 	const struct term *t = s->reached.terms;
 
 	for (size_t i = t->first; i < t->first + t->n && recorded_points[i].t <= s->lasts; i++)
 		mw_helds_add_heap(to, s->starts + recorded_points[i].t, (uint64_t)recorded_points[i].v);
+	for (size_t i = 0; i < s->kept_n; i++)
+		prove_line(to, s, &s->kept[i]);
 }
 
 /* The verdict after that time. */
@@ -270,16 +298,19 @@ static void ask(struct shape *s, double lasts)
 	struct played *p = malloc(sizeof(*p));
 	struct mw_evidence e;
 	struct mw_verdict v;
-	struct mw_helds helds = { 0 };
+	struct mw_accused told = { .part = MW_PART_LIVE, .rate = 1, .len = (uint32_t)strlen(s->told) };
 	char sentence[500], json[4000], member[40], kind[20];
 	double whole = s->lasts;
 	bool right;
 
 	s->lasts = lasts;
 	play(p, s);
+	mw_helds_free(&helds); /* also of a shape that failed */
 	prove(&helds, s);
+	memcpy(told.location, s->told, told.len);
 	struct mw_evidence_source src = {
-		.no_proof = "there is no process",
+		.no_proof = s->proves ? NULL : "there is no process",
+		.accused = told.len ? &told : NULL,
 		.history = &p->history,
 		.now = s->starts + s->lasts,
 		.held = &helds,
@@ -299,6 +330,8 @@ static void ask(struct shape *s, double lasts)
 	snprintf(member, sizeof(member),
 		 strcmp(s->rate_of, "null") ? "\"rate_of\":\"%s\"," : "\"rate_of\":%s,", s->rate_of);
 	right = right && (!s->rate_of[0] || strstr(json, member));
+	right = right &&
+		(!s->wants[0] || !strcmp(s->wants, mw_verdict_wants_proof(&v) ? "wanted" : "unwanted"));
 	right = right && is_then(s, &v, v.begun, &s->began) && is_then(s, &v, v.since, &s->ended);
 	if (getenv("SHOW") || !right)
 		print_message("# %-28s %5.0f %-12s %.2f from %.0f, since %.0f: %s\n", s->name, lasts,
@@ -335,5 +368,5 @@ int main(void)
 	if (shapes_n < 30)
 		fail_msg("there are %zu shapes only", shapes_n);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return _cmocka_run_group_tests("shapes", tests, shapes_n, NULL, NULL);
+	return _cmocka_run_group_tests("shapes", tests, shapes_n, NULL, forget_proofs);
 }

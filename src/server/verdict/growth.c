@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* growth.c - verdicts about growth that goes on: steadily, explosively, or so far without proof. See judge.h. */
+#include <math.h>
+
 #include "judge.h"
 #include "words.h"
 
 #define KEPT_SURELY 0.8
+#define KEPT_MOSTLY 0.5
+
+enum { STARTED_SECONDS = 60 }; /* what came before is the start */
 
 /* A growth at none of the known lines has no one cause either. */
 static bool has_no_one_cause(const struct mw_verdict *v, const struct mw_look *l)
@@ -32,7 +37,13 @@ void mw_judge_unsteady(struct mw_verdict *v, const struct mw_evidence *e, const 
 void mw_judge_uncollected(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
 	struct mw_trend t = *mw_look_growth(l, MW_PART_LIVE);
+	size_t n = mw_look_total(l);
+	double booted = e->start + STARTED_SECONDS;
 
+	/* what lived at the end of the start is no growth */
+	if (t.since < booted && l->scale->to - booted >= STARTED_SECONDS &&
+	    mw_trend_difference(l->t, l->v, n, booted, l->scale->to) >= l->least)
+		t.since = t.begun = booted;
 	t.gain = mw_trend_difference(l->t, l->v, mw_look_total(l), t.since, l->scale->to);
 	t.rate = 0;
 	mw_judge_say(v, e, l, MW_VERDICT_UNCOLLECTED, MW_PART_LIVE, &t);
@@ -67,6 +78,15 @@ static const struct mw_trend *growth_of(const struct mw_evidence *e, const struc
 		       t;
 }
 
+/* A growth that is told already, and that proofs see kept, is no start, even if it slows down. */
+static bool is_told(const struct mw_evidence *e, const struct mw_look *l, enum mw_rss_part part,
+		    const struct mw_trend *t)
+{
+	return part == MW_PART_LIVE && e->accused && e->accused->part == part &&
+	       l->scale->to - e->start >= MW_SETTLED_SECONDS &&
+	       mw_kept_share(e, l, t->since) >= KEPT_MOSTLY;
+}
+
 static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
 		       enum mw_rss_part part)
 {
@@ -80,7 +100,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 
 	mw_judge_say(v, e, l, kinds[part], part, t);
 	v->growing = kinds[part] != MW_VERDICT_TRACKER || l->scale->to - e->start >= MW_WARMING_SECONDS;
-	if (mw_warms_up(e, l, t)) {
+	if (mw_warms_up(e, l, t) && !is_told(e, l, part, t)) {
 		v->kind = MW_VERDICT_WARMING;
 		v->growing = false;
 	}
@@ -145,6 +165,27 @@ static bool was_there_before(const struct mw_look *looks, size_t i, size_t n, en
 	return false;
 }
 
+bool mw_may_be_malloc(const struct mw_look *l, enum mw_rss_part part, double since, double gain)
+{
+	double unused, high = 0, low = INFINITY, floors;
+	size_t n;
+
+	if (part != MW_PART_ANON)
+		return false;
+	unused = mw_look_last(l, mw_look_series(l, MW_PART_FREE));
+	if (unused == unused)
+		return false;
+	/* of floors of the first fifth and the last one: four fifths of the time */
+	floors = mw_look_moved(l, MW_PART_LIVE, since, mw_trend_change) * 5 / 4;
+	n = mw_look_series(l, MW_PART_LIVE);
+	for (size_t i = 0; i < n; i++)
+		if (l->t[i] >= since && l->v[i] == l->v[i]) {
+			high = mw_larger(high, l->v[i]);
+			low = l->v[i] < low ? l->v[i] : low;
+		}
+	return mw_larger(high - low, floors) >= gain;
+}
+
 /*
  * The part that grows for good in that range, and most, but for those whose bits are set; RSS: none does. *waits as
  * below.
@@ -158,7 +199,10 @@ static enum mw_rss_part grows_for_good(const struct mw_evidence *e, struct mw_lo
 
 	for (; (part = mw_look_grows_by(l, but)) != MW_PART_RSS; but |= 1u << part) {
 		/* beside what may be garbage, what comes with a start needs no word */
-		if (!rose(l, part) || was_there_before(looks, i, n, part) ||
+		if (!rose(l, part) ||
+		    mw_may_be_malloc(l, part, mw_look_growth(l, part)->since,
+				     mw_look_growth(l, part)->gain) ||
+		    was_there_before(looks, i, n, part) ||
 		    (but && mw_warms_up(e, l, mw_look_growth(l, part))))
 			continue;
 		*keeps = mw_kept(e, l, part);

@@ -22,6 +22,12 @@ void mw_judge_say(struct mw_verdict *, const struct mw_evidence *, const struct 
 bool mw_judge_growth(struct mw_verdict *, const struct mw_evidence *, struct mw_look *looks, size_t n,
 		     const struct mw_look **waits, const struct mw_look **stopped);
 bool mw_judge_explosion(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
+/*
+ * Where arenas aren't known, what an allocator takes beside its blocks, and what it keeps of freed ones, counts as memory
+ * outside malloc. The one grows with the blocks and by less, the other is no more than what comes and goes of them. Is a
+ * part's gain since then so little?
+ */
+bool mw_may_be_malloc(const struct mw_look *, enum mw_rss_part, double since, double gain);
 /* Live memory rose, and the line that made it rise has stopped. */
 void mw_judge_filled(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
 /* Live memory comes and goes above a line's growth, of which a proof has seen most kept. */

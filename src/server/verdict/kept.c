@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* kept.c - is a growth of live memory kept, or garbage? See judge.h, held.h and proof.h. */
+#include <string.h>
+
 #include "judge.h"
 #include "made.h"
 
@@ -12,7 +14,9 @@ enum {
 	LOCATIONS = MW_VERDICT_SUSPECTS,
 	MAJORS_LEAST = 3 /* collections, of which garbage hardly outlives each */
 };
+#define MIB (1024.0 * 1024)
 #define KEPT_LEAST 0.4 /* of a growth: if less of it is kept, it is garbage that grows */
+#define KEPT_SURELY 0.8
 #define HEAP_KEPT_LEAST 0.25 /* of pages that were added, which have room for garbage, too */
 
 /*
@@ -215,10 +219,15 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 	/* teeth have highs of any height */
 	if (part == MW_PART_LIVE && !t->teeth && !series_goes_on(l, n, t))
 		return MW_KEEPS_NOT;
+	/* no proof tells of the other parts, and each moves a little by itself */
+	if (part != MW_PART_LIVE && t->gain < mw_larger(MIB, l->trend[MW_PART_RSS].level / 50))
+		return MW_KEEPS_NOT;
 	if (part == MW_PART_HEAP)
 		return mw_heap_keeps(e, l, t) ? MW_KEEPS : MW_KEEPS_NOT;
 	if (part != MW_PART_LIVE)
-		return part_keeps(l, part, t) ? MW_KEEPS : MW_KEEPS_NOT;
+		return part_keeps(l, part, t) && series_goes_on(l, mw_look_series(l, part), t) ?
+			       MW_KEEPS :
+			       MW_KEEPS_NOT;
 	share = mw_kept_share(e, l, t->since);
 	if (share == share)
 		return share >= KEPT_LEAST ? MW_KEEPS : MW_KEEPS_NOT;
@@ -302,13 +311,16 @@ static void add_line(struct kept_lines *k, const struct mw_curve *c, const struc
  * Steadily; or in steps, which no steady course describes: then its floor rose in each third of the time since
  * the start.
  */
-static bool rises_for_good(const struct mw_evidence *e, const struct mw_look *l, size_t n,
-			   struct mw_trend *t)
+static bool rises_for_good(const struct mw_evidence *e, const struct mw_look *l,
+			   const struct mw_curve *c, size_t n, struct mw_trend *t)
 {
 	double to = l->scale->to, from = mw_larger(l->scale->from, e->start + STARTED_SECONDS), gain;
 
+	/* what a proof sees kept is no start, even if it slows down */
 	if (t->course == MW_COURSE_RISES)
-		return !is_young(e, l, n, t);
+		return !is_young(e, l, n, t) ||
+		       (to - e->start >= MW_SETTLED_SECONDS &&
+			share_of(e, l, c, mw_larger(t->since, from)) >= KEPT_SURELY);
 	if (to - from < MW_SETTLED_SECONDS)
 		return false;
 	gain = mw_look_floor_rise(l, n, from, to, l->least, MW_LOOK_STEADILY);
@@ -316,6 +328,27 @@ static bool rises_for_good(const struct mw_evidence *e, const struct mw_look *l,
 	t->gain = gain;
 	t->rate = gain / (to - from);
 	return gain > 0 && series_goes_on(l, n, t);
+}
+
+/*
+ * The part of its growth that a line keeps. If the line is told already, a proof from before that growth is enough until
+ * the next one, if it saw most of the line kept.
+ */
+static double keeps_of(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
+		       double since)
+{
+	enum { AGE_MOST = MW_SETTLED_SECONDS + 60 }; /* the next proof comes five minutes later */
+	const struct mw_held *last = mw_held_last(e->held, c->location, c->location_len);
+	const struct mw_accused *a = e->accused;
+	double share = share_of(e, l, c, since);
+
+	if (share == share || !last || !a || a->len != c->location_len ||
+	    memcmp(a->location, c->location, a->len))
+		return share;
+	if (last->t < e->start + WARM_SECONDS || l->scale->to - last->t > AGE_MOST ||
+	    last->kept + last->lost < MW_HELD_GROWN)
+		return UNKNOWN;
+	return mw_held_part(last) >= KEPT_SURELY ? mw_held_part(last) : UNKNOWN;
 }
 
 static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, const struct mw_look *l)
@@ -331,12 +364,12 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 		double since;
 
 		mw_trend_of(&t, l->t, l->v, len, l->scale->from, to, l->least / 4);
-		if (!rises_for_good(e, l, len, &t))
+		if (!rises_for_good(e, l, best[i], len, &t))
 			continue;
 		since = mw_larger(t.since, e->start + STARTED_SECONDS);
 		if (mw_curve_stopped(e, l, best[i], t.since, t.gain))
 			continue;
-		if ((t.course == MW_COURSE_RISES ? share_of(e, l, best[i], since) :
+		if ((t.course == MW_COURSE_RISES ? keeps_of(e, l, best[i], since) :
 						   stays_of(e, l, best[i], since)) >= KEPT_LEAST)
 			add_line(k, best[i], &t);
 	}

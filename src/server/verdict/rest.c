@@ -112,7 +112,7 @@ static bool part_grows(struct mw_verdict *v, const struct mw_evidence *e, const 
 		double gain = part_rise(l, parts[i].part, from, MW_LOOK_STEADILY);
 		struct mw_trend t = l->trend[parts[i].part];
 
-		if (!(gain > 0) || gain < rise / 2)
+		if (!(gain > 0) || gain < rise / 2 || mw_may_be_malloc(l, parts[i].part, from, gain))
 			continue;
 		t.course = MW_COURSE_RISES;
 		t.since = t.begun = from;

@@ -2,7 +2,10 @@
 /* suspect.c - adds proofs to a verdict, and the locations that a proof should look at. See judge.h. */
 #include "judge.h"
 
-enum { LATE_PART = 3 /* of the time that is told of */ };
+enum {
+	LATE_PART = 3, /* of the time that is told of */
+	STARTED_SECONDS = 60 /* memory that lived before that is no growth */
+};
 #define TOP_LEAST 0.1 /* of the growth: a line with less of it isn't the reason */
 #define KEPT_LITTLE 0.25 /* of a line's growth: it isn't accused */
 
@@ -65,6 +68,28 @@ static void find_suspects(struct mw_verdict *v, const struct mw_look *l)
 		suspect(v, best[i]);
 }
 
+/*
+ * Would a proof know of half of the growth at least? Of a line that has hardly grown it knows nothing, and the next
+ * one comes minutes later.
+ */
+static bool is_provable(const struct mw_evidence *e, const struct mw_look *l, double since)
+{
+	const struct mw_curve *best[MW_VERDICT_SUSPECTS];
+	double change[MW_VERDICT_SUSPECTS], less, all = 0, known = 0;
+	double booted = e->start + STARTED_SECONDS, from = mw_larger(since, booted);
+	size_t n = mw_look_changed(l, from < l->scale->to ? from : since, l->scale->to,
+				   mw_trend_difference, best, change, MW_VERDICT_SUSPECTS, &less);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct mw_held *h = mw_held_last(e->held, best[i]->location, best[i]->location_len);
+
+		all += change[i];
+		if (change[i] >= MW_HELD_GROWN * 1.25 || (h && h->t >= since))
+			known += change[i];
+	}
+	return known * 2 >= all;
+}
+
 void mw_judge_add_proof(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 			size_t n)
 {
@@ -76,6 +101,7 @@ void mw_judge_add_proof(struct mw_verdict *v, const struct mw_evidence *e, const
 	if (!l || v->kind == MW_VERDICT_SPIKE)
 		return;
 	find_suspects(v, l);
+	v->provable = is_provable(e, l, v->since);
 	if (!v->n)
 		return;
 	if (v->kind == MW_VERDICT_GROWS && !v->at_location && !v->kept_lines && !v->doubled)
@@ -101,7 +127,7 @@ bool mw_verdict_wants_proof(const struct mw_verdict *v)
 	enum { WARMING_PROVEN = 180 }; /* seconds: a rise that goes on may be more than a start */
 
 	/* a growth may hide a line that grows, too */
-	return v->suspects_n && (v->growing || v->kind == MW_VERDICT_UNCOLLECTED ||
+	return v->suspects_n && (v->growing || (v->kind == MW_VERDICT_UNCOLLECTED && v->provable) ||
 				 (v->kind == MW_VERDICT_GREW && v->unsteady) ||
 				 (v->kind == MW_VERDICT_WARMING && v->to - v->since >= WARMING_PROVEN));
 }

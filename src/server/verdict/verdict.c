@@ -67,6 +67,17 @@ static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct
 		mw_judge_rest(v, e, looks, n);
 }
 
+/* So Fibers, or deeper calls, have what stacks grow by. */
+static bool has_same_threads(const struct mw_scale *s, double since)
+{
+	uint32_t now = s->n ? s->points[s->n - 1].threads : MW_KIB_UNKNOWN;
+
+	for (size_t i = 0; i < s->n && now != MW_KIB_UNKNOWN; i++)
+		if (s->points[i].t >= since && s->points[i].threads != MW_KIB_UNKNOWN)
+			return now <= s->points[i].threads;
+	return false;
+}
+
 static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks, size_t n)
 {
 	const struct mw_look *stopped = NULL;
@@ -77,6 +88,8 @@ static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_l
 	if (e->held && e->held->heaps_n)
 		v->reached = e->held->heap[e->held->heaps_n - 1];
 	mw_judge_growers(v, e, looks, n);
+	v->same_threads = v->kind == MW_VERDICT_STACKS && v->now[MW_PART_HEAP] == v->now[MW_PART_HEAP] &&
+			  has_same_threads(looks[n - 1].scale, v->since);
 	if (v->kind == MW_VERDICT_HEAP || v->part == MW_PART_HEAP || v->rate_of == MW_PART_HEAP ||
 	    (v->kind == MW_VERDICT_EXPLODES && v->moved[MW_PART_HEAP] > v->change / 2) ||
 	    (v->kind == MW_VERDICT_GROWS && v->moved[MW_PART_HEAP] > v->change))

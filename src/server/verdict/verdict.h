@@ -177,6 +177,7 @@ struct mw_verdict {
 	size_t n;
 	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */
 	size_t suspects_n; /* for a proof to look at: see mw_verdict_wants_proof */
+	bool provable; /* one would know of half of the growth */
 	struct mw_verdict_suspect suspects[MW_VERDICT_SUSPECTS];
 	size_t growers_n;
 	struct mw_grower growers[MW_GROWERS]; /* fastest first; of more, the fastest */
@@ -192,6 +193,7 @@ struct mw_verdict {
 	unsigned kept_lines; /* GROWS: so many lines rise that keep it, beneath memory that comes and goes; 0: all does */
 	unsigned doubled; /* GROWS: locations[0] doubled so often; 0: it is no such stair */
 	double count, count_gain; /* THREADS, DESCRIPTORS: now, and in the window */
+	bool same_threads; /* STACKS: no more threads than before have them, and Ruby runs */
 	double idle; /* DISABLED: seconds since the last collection */
 	bool disabled; /* DISABLED: GC.disable was seen; else it is likely */
 	double spike, spike_end; /* SPIKE: bytes above what is live now; when it was over, uptime */

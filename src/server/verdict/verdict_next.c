@@ -93,6 +93,11 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, "The system takes pages of files back when it needs memory.");
 		break;
 	case MW_VERDICT_STACKS:
+		if (v->same_threads) {
+			mw_buf_str(b, "Fibers start and don't end, or calls go deeper: no threads were added. "
+				      "ObjectSpace.each_object(Fiber) in the process finds the Fibers.");
+			break;
+		}
 		mw_buf_str(b, "Threads or Fibers start and don't end, or use more of their stacks. Thread.list names the "
 			      "threads, ObjectSpace.each_object(Fiber) finds the Fibers.");
 		break;

@@ -170,13 +170,32 @@ static const char *const part_begins[MW_PARTS_N] = {
 	[MW_PART_TRACKER] = "The tracker's own memory",
 };
 
+static const char *part_title(const struct mw_verdict *v)
+{
+	return v->same_threads ? "stacks of Fibers, or of deeper calls" : part_titles[v->part];
+}
+
+static const char *part_begin(const struct mw_verdict *v)
+{
+	return v->same_threads ? "Stacks of Fibers, or of deeper calls," : part_begins[v->part];
+}
+
+/* Live memory is enough of what RSS grows by. Of a Fiber it is little, but its line made the Fiber. */
+static bool tells_line(const struct mw_verdict *v)
+{
+	double rss = v->moved[MW_PART_RSS], live = v->moved[MW_PART_LIVE];
+
+	return mw_known(rss) && mw_known(live) && live > rss / (v->same_threads ? 50 : 10) && v->n &&
+	       v->locations[0].share >= 0.25;
+}
+
 /* RSS grows, and that part of it most. */
 static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 {
 	double rss = v->moved[MW_PART_RSS], part = v->moved[v->part], live = v->moved[MW_PART_LIVE];
 	bool heap = v->rate_of == MW_PART_HEAP;
 
-	mw_buf_str(b, v->rate_of == v->part ? part_begins[v->part] : "RSS");
+	mw_buf_str(b, v->rate_of == v->part ? part_begin(v) : "RSS");
 	mw_buf_str(b, v->rate_of == v->part && (v->part == MW_PART_STACKS || v->part == MW_PART_FILES) ?
 			      " grow by " :
 			      " grows by ");
@@ -184,6 +203,10 @@ static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 	since(b, v);
 	if (v->rate_of == v->part && !heap) {
 		mw_buf_str(b, ", beneath memory that comes and goes");
+		if (v->same_threads && tells_line(v)) {
+			mw_buf_str(b, "; live memory grows most at ");
+			mw_verdict_short(b, &v->locations[0]);
+		}
 		return;
 	}
 	if (heap) {
@@ -192,10 +215,10 @@ static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ": ");
 		mw_words_share(b, part < rss ? part / rss : 1);
 		mw_buf_str(b, " of it is ");
-		mw_buf_str(b, part_titles[v->part]);
+		mw_buf_str(b, part_title(v));
 	} else {
 		mw_buf_str(b, ": most of it is ");
-		mw_buf_str(b, part_titles[v->part]);
+		mw_buf_str(b, part_title(v));
 	}
 	if (v->part == MW_PART_FREE && mw_known(v->now[MW_PART_FREE]) && mw_known(v->now[MW_PART_RSS])) {
 		mw_buf_str(b, ", now ");
@@ -203,7 +226,7 @@ static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, " of ");
 		mw_words_bytes(b, v->now[MW_PART_RSS]);
 	}
-	if (mw_known(rss) && mw_known(live) && live > rss / 10 && v->n && v->locations[0].share >= 0.25) {
+	if (tells_line(v)) {
 		mw_buf_str(b, "; ");
 		mw_words_share(b, live < rss ? live / rss : 1);
 		mw_buf_str(b, heap ? " of that is live memory, most at " : " is live, most at ");
@@ -224,6 +247,34 @@ static void warming(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, ", soon after the start");
 }
 
+static void so_much_there(struct mw_buf *b, double part, const struct mw_held *h)
+{
+	mw_buf_str(b, ": ");
+	mw_words_bytes(b, part);
+	mw_buf_str(b, " of ");
+	mw_words_bytes(b, (double)(h->kept + h->garbage + h->lost));
+}
+
+/* What the last proof saw at the line; false: nothing that explains it. */
+static bool last_look(struct mw_buf *b, const struct mw_held *h)
+{
+	if (h->kept > 4 * (h->garbage + h->lost)) {
+		so_much_there(b, (double)h->kept, h);
+		mw_buf_str(b, " there was kept at the last look");
+		if (h->owner[0]) {
+			mw_buf_str(b, ", by ");
+			mw_buf_tsv(b, h->owner, strlen(h->owner));
+		}
+		mw_buf_str(b, "; the next one will show whether the rest is, too");
+		return true;
+	}
+	if (h->garbage <= h->unclear)
+		return false;
+	so_much_there(b, (double)(h->garbage - h->unclear), h);
+	mw_buf_str(b, " there was garbage at the last look, which no major collection has freed yet");
+	return true;
+}
+
 /* Live memory rose, and a proof says how much of it is garbage; or none does yet. */
 static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 {
@@ -235,13 +286,8 @@ static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ", ");
 		mw_words_where(b, v);
 	}
-	if (v->held && v->held->garbage > v->held->unclear && mw_known(v->kept)) {
-		mw_buf_str(b, ": ");
-		mw_words_bytes(b, (double)(v->held->garbage - v->held->unclear));
-		mw_buf_str(b, " of ");
-		mw_words_bytes(b, (double)(v->held->kept + v->held->garbage + v->held->lost));
-		mw_buf_str(b,
-			   " there was garbage at the last look, which no major collection has freed yet");
+	if (v->held && mw_known(v->kept) && last_look(b, v->held)) {
+		/* that is all */
 	} else if (v->awaits) {
 		mw_buf_str(b, "; whether it is garbage is being looked into");
 	} else {
