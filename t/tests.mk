@@ -280,7 +280,7 @@ check: all check-programs
 	t/lib/prove.sh $(PROVE_FLAGS)
 
 # --- what runs for long, or measures times, which no test does. GNUmakefile's head says what each is; options: see the file ---
-bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-lives check-modes check-rubies screenshots soak: export RUBY := $(RUBY)
+bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-lives check-modes check-rubies lives-real screenshots soak: export RUBY := $(RUBY)
 bench:
 	$(Q)t/bench/run.sh
 bench-sides:
@@ -295,6 +295,8 @@ check-modes: all check-programs
 	$(Q)BUILT='$(abspath $(T))' '$(RUBY)' t/behaviour/modes.rb
 check-lives: all check-programs
 	$(Q)BUILT='$(abspath $(T))' '$(RUBY)' t/behaviour/lives.rb $(or $(N),300)
+lives-real: all
+	$(Q)'$(RUBY)' t/lives/real.rb $(or $(N),30) $(or $(MINUTES),9) $(PART)
 check-rubies:
 	$(Q)BARE_ROOT='$(BARE_ROOT)' SUITES='$(SUITES)' CHECK='$(CHECK)' t/rubies/run.sh
 screenshots:
@@ -308,4 +310,4 @@ soak:
 chaos: all $(T)/programs/chaos $(PLUGINS)
 	$(Q)'$(RUBY)' t/stress/chaos.rb $(SECONDS) $(SEED)
 .PHONY: check-programs bench-programs clang planted asan tsan lives fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
-	bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-lives check-modes check-rubies screenshots soak chaos
+	bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-lives check-modes check-rubies lives-real screenshots soak chaos
