@@ -77,7 +77,7 @@ module RealLives
       return ["neutral", nil] if rising.empty?
 
       if m.kind == "grows" && m.location && (of = @life.members.index { |x| x.of_it?(m.location) })
-        return ["FALSE", "#{m.location} doesn't rise"] unless rising.include?(of) && rise(of, from, m.at) >= least
+        return ["FALSE", "#{m.location} doesn't rise"] unless rising.include?(of) && (counted?(@life.members[of]) || rise(of, from, m.at) >= least)
         return ["WRONG LINE", m.location] unless @life.members[of].names?(m.location)
       elsif m.kind == "grows" && m.location && m.at - @start > 120
         return ["FALSE", "#{m.location} is the app's"]

@@ -35,6 +35,7 @@ module RealLives
       @boot = @random.rand(60)
       @garbage = Integer(3 * 400**@random.rand) # requests' strings in each tenth of a second
       @members = draw(only)
+      @collects = nil if members.any? { |m| m.part.name == "disable" } # GC.start collects, whether GC is disabled or not
     end
 
     def to_s
