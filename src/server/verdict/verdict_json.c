@@ -65,7 +65,8 @@ static void growers(struct mw_buf *b, const struct mw_verdict *v)
 /* The owner of the rate that the sentence gives. */
 static void rate_of(struct mw_buf *b, const struct mw_verdict *v)
 {
-	const char *of = v->at_location ? "location" : mw_part_names[v->rate_of];
+	bool by_line = v->at_location || (v->kept_lines == 1 && v->n);
+	const char *of = by_line ? "location" : mw_part_names[v->rate_of];
 
 	mw_json_str(b, "\nrate_of", v->rate < 0 || v->rate > 0 ? of : NULL);
 }
