@@ -14,7 +14,6 @@ module RealLives
   ROOT = File.expand_path("../..", __dir__)
   TRACKER = "#{ROOT}/lib/libmwrap.so"
   ASKED_EVERY = 10
-  RSS_EVERY = 1
 
   # A life that runs
   class Process
