@@ -69,6 +69,8 @@ static mw_ruby_value read_all(mw_ruby_value arg)
 		g->v[g->n].id = rb->rb_sym2id(symbol);
 		g->v[g->n++].value = rb->rb_gv_get(name);
 	}
+	/* the end of its buffer, which Ruby never wrote, has old words that could seem to hold blocks */
+	rb->rb_ary_clear(names);
 	return nil;
 }
 
@@ -79,8 +81,8 @@ void mw_globals_read(struct mw_globals *g)
 	int raised = 0;
 
 	g->n = 0;
-	if (!rb->rb_f_global_variables || !rb->rb_ary_entry || !rb->rb_sym2id || !rb->rb_id2name ||
-	    !rb->rb_gv_get || !rb->rb_protect || !rb->rb_errinfo || !rb->rb_set_errinfo)
+	if (!rb->rb_f_global_variables || !rb->rb_ary_entry || !rb->rb_ary_clear || !rb->rb_sym2id ||
+	    !rb->rb_id2name || !rb->rb_gv_get || !rb->rb_protect || !rb->rb_errinfo || !rb->rb_set_errinfo)
 		return;
 	before = rb->rb_errinfo();
 	rb->rb_protect(read_all, (mw_ruby_value)g, &raised);

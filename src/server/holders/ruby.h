@@ -59,6 +59,7 @@ struct mw_ruby_hash_type {
 	X(rb_f_global_variables, mw_ruby_value, (void), false)                                         \
 	X(rb_gv_get, mw_ruby_value, (const char *), false)                                             \
 	X(rb_ary_entry, mw_ruby_value, (mw_ruby_value, long), false)                                   \
+	X(rb_ary_clear, mw_ruby_value, (mw_ruby_value), false)                                         \
 	X(rb_sym2id, uintptr_t, (mw_ruby_value), false)                                                \
 	X(rb_errinfo, mw_ruby_value, (void), false)                                                    \
 	X(rb_set_errinfo, void, (mw_ruby_value), false)                                                \
