@@ -87,18 +87,10 @@ static mw_ruby_value make_table(mw_ruby_value unused)
 
 void mw_edge_begin(void)
 {
-	int raised = 0;
-	mw_ruby_value before;
-
 	constants.table = NULL;
-	if (!rb->rb_mod_const_at || !rb->rb_st_init_table_with_size || !rb->rb_st_foreach ||
-	    !rb->rb_st_clear || !rb->rb_st_free_table || !rb->rb_protect || !rb->rb_errinfo ||
-	    !rb->rb_set_errinfo)
-		return;
-	before = rb->rb_errinfo();
-	rb->rb_protect(make_table, 0, &raised);
-	if (raised)
-		rb->rb_set_errinfo(before);
+	if (rb->rb_mod_const_at && rb->rb_st_init_table_with_size && rb->rb_st_foreach &&
+	    rb->rb_st_clear && rb->rb_st_free_table)
+		mw_walk_ruby_try(make_table, 0);
 }
 
 void mw_edge_end(void)

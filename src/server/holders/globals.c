@@ -60,13 +60,15 @@ static mw_ruby_value read_all(mw_ruby_value arg)
 	for (long i = 0; g->n < MW_GLOBALS; i++) {
 		mw_ruby_value symbol = rb->rb_ary_entry(names, i);
 		const char *name;
+		uintptr_t id;
 
 		if (symbol == nil)
 			break;
-		name = rb->rb_id2name(rb->rb_sym2id(symbol));
+		id = rb->rb_sym2id(symbol);
+		name = rb->rb_id2name(id);
 		if (!name || is_own(name))
 			continue;
-		g->v[g->n].id = rb->rb_sym2id(symbol);
+		g->v[g->n].id = id;
 		g->v[g->n++].value = rb->rb_gv_get(name);
 	}
 	/* the end of its buffer, which Ruby never wrote, has old words that could seem to hold blocks */
@@ -77,17 +79,11 @@ static mw_ruby_value read_all(mw_ruby_value arg)
 void mw_globals_read(struct mw_globals *g)
 {
 	const struct mw_walk_ruby *rb = &mw_walk_ruby;
-	mw_ruby_value before;
-	int raised = 0;
 
 	g->n = 0;
-	if (!rb->rb_f_global_variables || !rb->rb_ary_entry || !rb->rb_ary_clear || !rb->rb_sym2id ||
-	    !rb->rb_id2name || !rb->rb_gv_get || !rb->rb_protect || !rb->rb_errinfo || !rb->rb_set_errinfo)
-		return;
-	before = rb->rb_errinfo();
-	rb->rb_protect(read_all, (mw_ruby_value)g, &raised);
-	if (raised)
-		rb->rb_set_errinfo(before);
+	if (rb->rb_f_global_variables && rb->rb_ary_entry && rb->rb_ary_clear && rb->rb_sym2id &&
+	    rb->rb_id2name && rb->rb_gv_get)
+		mw_walk_ruby_try(read_all, (mw_ruby_value)g);
 }
 
 const char *mw_global_name(const struct mw_globals *g, mw_ruby_value value)

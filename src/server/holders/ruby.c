@@ -58,6 +58,19 @@ void mw_walk_ruby_learn(void)
 	mw_walk_ruby.singleton = singleton_flag(*mw_walk_ruby.rb_cObject);
 }
 
+void mw_walk_ruby_try(mw_ruby_value (*f)(mw_ruby_value), mw_ruby_value arg)
+{
+	mw_ruby_value before;
+	int raised = 0;
+
+	if (!mw_walk_ruby.rb_protect || !mw_walk_ruby.rb_errinfo || !mw_walk_ruby.rb_set_errinfo)
+		return;
+	before = mw_walk_ruby.rb_errinfo();
+	mw_walk_ruby.rb_protect(f, arg, &raised);
+	if (raised)
+		mw_walk_ruby.rb_set_errinfo(before);
+}
+
 static bool is_one_of(const char *name, const char *const *names)
 {
 	for (; name && *names; names++)

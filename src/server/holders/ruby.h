@@ -82,6 +82,8 @@ bool mw_walk_ruby_look_up(void *to, const char *name);
 bool mw_walk_ruby_find(const char **missing);
 /* Learns the rest, which needs the GVL. */
 void mw_walk_ruby_learn(void);
+/* In the parent, with the GVL: calls f, and forgets what it raises. No call if Ruby can't do so. */
+void mw_walk_ruby_try(mw_ruby_value (*f)(mw_ruby_value), mw_ruby_value arg);
 
 /* Types of objects, as in Ruby's public headers. */
 enum mw_ruby_type {
