@@ -21,8 +21,8 @@
  *
  * free = resident memory of arenas, less the live blocks there with their overhead.
  * anon = resident memory of the other mappings, less large blocks there, Ruby's heap pages and the
- * tracker's own memory: its tables, and the blocks of its threads. With another allocator than glibc's, arenas can't be told from the rest:
- * `free` is then not known, and all live blocks are taken from `anon`.
+ * tracker's own memory: its tables, and the blocks of its threads. With another allocator than glibc's,
+ * arenas can't be told from the rest: `free` is then not known, and all live blocks are taken from `anon`.
  *
  * No allocation, but for the tracker's list of large blocks; no lock; no stdio.
  */
@@ -57,19 +57,19 @@ bool mw_smaps_read(struct mw_smaps *, long (*read)(void *ctx, char *to, size_t n
 /* The same from a descriptor, from its start. */
 bool mw_smaps_read_fd(struct mw_smaps *, int smaps, const struct mw_places *);
 
-/* The tracker's own memory in bytes: its tables, and its threads' blocks, which grow as pages are asked for. */
+/* The tracker's own memory in bytes: its tables, and its threads' blocks, which grow with each page. */
 uint64_t mw_parts_tracker(const struct mw_stats *);
 
 /* The last reading; all zero: none yet. */
 struct mw_parts {
 	bool known;
-	bool glibc; /* arenas can be told from the rest */
-	uint32_t anon, stacks; /* KiB */
+	bool glibc;             /* arenas can be told from the rest */
+	uint32_t anon, stacks;  /* KiB */
 	uint64_t arenas, outside, outside_n; /* as in mw_smaps */
-	uint32_t at; /* uptime of the reading */
-	uint32_t next; /* not before that second */
-	uint64_t rss; /* then */
-	uint64_t cost; /* its CPU time in ns */
+	uint32_t at;          /* uptime of the reading */
+	uint32_t next;        /* not before that second */
+	uint64_t rss;         /* then */
+	uint64_t cost;        /* its CPU time in ns */
 };
 
 /*
