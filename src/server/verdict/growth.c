@@ -8,7 +8,7 @@
 #define KEPT_SURELY 0.8
 #define KEPT_MOSTLY 0.5
 
-enum { STARTED_SECONDS = 60 }; /* what came before is the start */
+enum { STARTED_SECONDS = 60 }; /* after a start: a growth since then can be told */
 
 /* A growth at none of the known lines has no one cause either. */
 static bool has_no_one_cause(const struct mw_verdict *v, const struct mw_look *l)
@@ -38,13 +38,12 @@ void mw_judge_uncollected(struct mw_verdict *v, const struct mw_evidence *e, con
 {
 	struct mw_trend t = *mw_look_growth(l, MW_PART_LIVE);
 	size_t n = mw_look_total(l);
-	double booted = e->start + STARTED_SECONDS;
+	double booted = mw_after_start(e, l, t.since);
 
-	/* what lived at the end of the start is no growth */
-	if (t.since < booted && l->scale->to - booted >= STARTED_SECONDS &&
+	if (booted > t.since && l->scale->to - booted >= STARTED_SECONDS &&
 	    mw_trend_difference(l->t, l->v, n, booted, l->scale->to) >= l->least)
 		t.since = t.begun = booted;
-	t.gain = mw_trend_difference(l->t, l->v, mw_look_total(l), t.since, l->scale->to);
+	t.gain = mw_trend_difference(l->t, l->v, n, t.since, l->scale->to);
 	t.rate = 0;
 	mw_judge_say(v, e, l, MW_VERDICT_UNCOLLECTED, MW_PART_LIVE, &t);
 	v->rate_of = MW_PART_LIVE;

@@ -60,6 +60,8 @@ enum mw_keeps {
 	MW_KEEPS_LIKELY, /* by one line that never fell */
 	MW_KEEPS_NOT, /* most of it is garbage, or may be */
 };
+/* Memory that lived at the end of the start is no growth: that time, if it is later than `since` and has come. */
+double mw_after_start(const struct mw_evidence *, const struct mw_look *, double since);
 /*
  * Of live memory's growth since then, the part that proofs say is kept: 0 to 1. NaN: proofs know less
  * than half of it.

@@ -33,8 +33,7 @@ static bool has_stopped(const struct mw_look *l, size_t n, const struct mw_held 
 	       at >= last->t + STOPPED_SECONDS && left - stays < before / 4 * (at - last->t);
 }
 
-/* Memory that lived at the end of the start is no growth. */
-static double after_start(const struct mw_evidence *e, const struct mw_look *l, double since)
+double mw_after_start(const struct mw_evidence *e, const struct mw_look *l, double since)
 {
 	double booted = e->start + WARM_SECONDS;
 
@@ -49,7 +48,7 @@ static double share_of(const struct mw_evidence *e, const struct mw_look *l, con
 	double then, share;
 	size_t n;
 
-	since = after_start(e, l, since);
+	since = mw_after_start(e, l, since);
 	n = mw_look_curve(l, c);
 	then = mw_look_value_at(l, n, since);
 	then = then == then ? then : 0;
@@ -70,8 +69,8 @@ double mw_kept_share(const struct mw_evidence *e, const struct mw_look *l, doubl
 {
 	const struct mw_curve *best[LOCATIONS];
 	double change[LOCATIONS], less, all = 0, known = 0, kept = 0;
-	size_t n = mw_look_changed(l, after_start(e, l, since), l->scale->to, mw_trend_difference, best,
-				   change, LOCATIONS, &less);
+	size_t n = mw_look_changed(l, mw_after_start(e, l, since), l->scale->to, mw_trend_difference,
+				   best, change, LOCATIONS, &less);
 
 	for (size_t i = 0; i < n; i++) {
 		double share = share_of(e, l, best[i], since);

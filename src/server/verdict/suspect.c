@@ -2,10 +2,7 @@
 /* suspect.c - adds proofs to a verdict, and the locations that a proof should look at. See judge.h. */
 #include "judge.h"
 
-enum {
-	LATE_PART = 3, /* of the time that is told of */
-	STARTED_SECONDS = 60 /* memory that lived before that is no growth */
-};
+enum { LATE_PART = 3 /* of the time that is told of */ };
 #define TOP_LEAST 0.1 /* of the growth: a line with less of it isn't the reason */
 #define KEPT_LITTLE 0.25 /* of a line's growth: it isn't accused */
 
@@ -76,9 +73,8 @@ static bool is_provable(const struct mw_evidence *e, const struct mw_look *l, do
 {
 	const struct mw_curve *best[MW_VERDICT_SUSPECTS];
 	double change[MW_VERDICT_SUSPECTS], less, all = 0, known = 0;
-	double booted = e->start + STARTED_SECONDS, from = mw_larger(since, booted);
-	size_t n = mw_look_changed(l, from < l->scale->to ? from : since, l->scale->to,
-				   mw_trend_difference, best, change, MW_VERDICT_SUSPECTS, &less);
+	size_t n = mw_look_changed(l, mw_after_start(e, l, since), l->scale->to, mw_trend_difference,
+				   best, change, MW_VERDICT_SUSPECTS, &less);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct mw_held *h = mw_held_last(e->held, best[i]->location, best[i]->location_len);

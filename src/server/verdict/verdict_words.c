@@ -255,7 +255,7 @@ static void so_much_there(struct mw_buf *b, double part, const struct mw_held *h
 	mw_words_bytes(b, (double)(h->kept + h->garbage + h->lost));
 }
 
-/* What the last proof saw at the line; false: nothing that explains it. */
+/* Says what the last proof saw at the line. False: that explains nothing, and is not said. */
 static bool last_look(struct mw_buf *b, const struct mw_held *h)
 {
 	if (h->kept > 4 * (h->garbage + h->lost)) {
@@ -286,13 +286,11 @@ static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ", ");
 		mw_words_where(b, v);
 	}
-	if (v->held && mw_known(v->kept) && last_look(b, v->held)) {
-		/* that is all */
-	} else if (v->awaits) {
-		mw_buf_str(b, "; whether it is garbage is being looked into");
-	} else {
-		mw_buf_str(b, "; Ruby's next major collections will show how much of it is garbage");
-	}
+	if (!v->held || !mw_known(v->kept) || !last_look(b, v->held))
+		mw_buf_str(b,
+			   v->awaits ?
+				   "; whether it is garbage is being looked into" :
+				   "; Ruby's next major collections will show how much of it is garbage");
 	mw_words_no_proof(b, v);
 }
 
