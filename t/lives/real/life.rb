@@ -3,7 +3,6 @@
 #
 # life.rb - a real process by chance: one to three parts, an app's own garbage, a regime of collections, an allocator.
 # The seed and the life's number give the same scripts again.
-require "fileutils"
 require_relative "parts"
 require_relative "../../lib/allocators"
 

@@ -3,8 +3,9 @@
 #
 # parts.rb - what a real life is made of: modules as people write them, and what is true of each.
 #
-# `#!` marks the lines that a sentence may name, and a word behind it other files, or lines of theirs. Each module has tick(t), which is called ten times a second with the
-# seconds since the start, and kept: the bytes, or how many threads or descriptors, that stay.
+# `#!` marks the lines that a sentence may name, and a word behind it other files, or lines of theirs. Each module
+# has tick(t), which is called ten times a second with the seconds since the start, and kept: the bytes, or how many
+# threads or descriptors, that stay.
 
 module RealLives
   # truth   :leaks   should be told once it can be known
@@ -18,12 +19,26 @@ module RealLives
   # What a part draws: bytes a minute, bytes of a block, seconds.
   Drawn = Struct.new(:rate, :size, :from, :till, :count, keyword_init: true) do
     def pace(bytes = size) = "PACE = Life::Pace.new(#{rate}, #{bytes}, from: #{from}, till: #{till || "Float::INFINITY"})"
+    # times: of what it draws a minute; each: at once
+    def counted(times, each = 1) = "PACE = Life::Pace.new(#{count * times}, #{each}, from: #{from})"
     def kept(size = self.size) = "def self.kept = (@n || 0) * #{size}"
   end
 
   ALL = []
   def self.part(name, truth, kinds, owner: nil, weight: 2, &code)
     ALL << Part.new(name: name, truth: truth, kinds: kinds, owner: owner, weight: weight, code: code)
+  end
+
+  # The text of a part that does `each` as often as `pace`, a line, says. mark: other files that a sentence may name
+  def self.ticking(pace, each, kept, before: nil, mark: nil)
+    <<~TEXT
+      #{pace}
+      #{before}
+      def self.tick(t)
+        PACE.due(t).times { #{each} } #{["#!", *mark].join(" ")}
+      end
+      def self.kept = #{kept}
+    TEXT
   end
 
   # A part that does one thing for each `size` bytes. once: what comes before; each: what is done, with n.
@@ -118,25 +133,10 @@ module RealLives
     ["INBOX = []\nASKED = Queue.new\nWORKER = Thread.new { loop { ASKED.pop; INBOX << (\"i\" * #{d.size}) } } #!", "ASKED << 1\n"]
   end
   part("buffer", :leaks, %w[grows], owner: "NAME::OUT", weight: 3) do |d|
-    <<~TEXT
-      require "stringio"
-      #{d.pace(300)}
-      OUT = StringIO.new
-      def self.tick(t)
-        PACE.due(t).times { OUT << ("l" * 300) } #!
-      end
-      def self.kept = OUT.string.bytesize
-    TEXT
+    ticking(d.pace(300), %(OUT << ("l" * 300)), "OUT.string.bytesize", before: %(require "stringio"\nOUT = StringIO.new))
   end
   part("growing_string", :leaks, %w[grows], owner: "NAME.@text", weight: 1) do |d|
-    <<~TEXT
-      #{d.pace(500)}
-      @text = +""
-      def self.tick(t)
-        PACE.due(t).times { @text << ("l" * 500) } #!
-      end
-      def self.kept = @text.bytesize
-    TEXT
+    ticking(d.pace(500), %(@text << ("l" * 500)), "@text.bytesize", before: %(@text = +""))
   end
 
   # --- memory of C's ---
@@ -146,7 +146,6 @@ module RealLives
     C = ->(name, from, to) { Fiddle::Function.new(Fiddle::Handle::DEFAULT[name], from, to) }
     MALLOC = C.("malloc", [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_VOIDP)
     REALLOC = C.("realloc", [Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_VOIDP)
-    FREE = C.("free", [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOID)
     MEMSET = C.("memset", [Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_VOIDP)
     MMAP = C.("mmap", [Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T, *[Fiddle::TYPE_INT] * 3, Fiddle::TYPE_LONG], Fiddle::TYPE_VOIDP)
   TEXT
@@ -181,44 +180,16 @@ module RealLives
 
   # count: how many a minute
   part("threads", :leaks, %w[threads stacks], weight: 3) do |d|
-    <<~TEXT
-      PACE = Life::Pace.new(#{d.count}, 1, from: #{d.from})
-      def self.tick(t)
-        PACE.due(t).times { @n = (@n || 0) + 1; Thread.new { sleep } } #!
-      end
-      def self.kept = @n || 0
-    TEXT
+    ticking(d.counted(1), "@n = (@n || 0) + 1; Thread.new { sleep }", "@n || 0")
   end
   part("fibers", :leaks, %w[stacks grows], owner: "NAME::POOL") do |d|
-    <<~TEXT
-      PACE = Life::Pace.new(#{d.count * 2}, 1, from: #{d.from})
-      POOL = []
-      def self.tick(t)
-        PACE.due(t).times { POOL << Fiber.new { [1].each { Fiber.yield } }.tap(&:resume) } #!
-      end
-      def self.kept = POOL.size * 25_000
-    TEXT
+    ticking(d.counted(2), "POOL << Fiber.new { [1].each { Fiber.yield } }.tap(&:resume)", "POOL.size * 25_000", before: "POOL = []")
   end
   part("enumerators", :leaks, %w[stacks grows], owner: "NAME::OPEN", weight: 1) do |d|
-    <<~TEXT
-      PACE = Life::Pace.new(#{d.count * 2}, 1, from: #{d.from})
-      OPEN = []
-      def self.tick(t)
-        PACE.due(t).times { OPEN << (1..9).each.tap(&:next) } #!
-      end
-      def self.kept = OPEN.size * 25_000
-    TEXT
+    ticking(d.counted(2), "OPEN << (1..9).each.tap(&:next)", "OPEN.size * 25_000", before: "OPEN = []")
   end
   part("descriptors", :leaks, %w[descriptors]) do |d|
-    <<~TEXT
-      require "socket"
-      PACE = Life::Pace.new(#{d.count * 2}, 2, from: #{d.from})
-      OPEN = []
-      def self.tick(t)
-        PACE.due(t).times { OPEN << UNIXSocket.pair } #!
-      end
-      def self.kept = OPEN.size * 2
-    TEXT
+    ticking(d.counted(2, 2), "OPEN << UNIXSocket.pair", "OPEN.size * 2", before: %(require "socket"\nOPEN = []))
   end
   steady("objects", kinds: %w[heap grows], owner: "NAME", weight: 3, bytes: ->(_) { 40 }) do |_|
     ["@list = nil", "@list = [@list, n] #!\n"]
@@ -289,24 +260,10 @@ module RealLives
     TEXT
   end
   part("filled", :fills, %w[grows], owner: "NAME::MEMO", weight: 3) do |d|
-    <<~TEXT
-      PACE = Life::Pace.new(#{d.rate}, #{d.size}, from: #{d.from}, till: #{d.from + 130})
-      MEMO = {}
-      def self.tick(t)
-        PACE.due(t).times { MEMO[MEMO.size] = "m" * #{d.size} } #!
-      end
-      def self.kept = MEMO.size * #{d.size}
-    TEXT
+    ticking("PACE = Life::Pace.new(#{d.rate}, #{d.size}, from: #{d.from}, till: #{d.from + 130})", %(MEMO[MEMO.size] = "m" * #{d.size}), "MEMO.size * #{d.size}", before: "MEMO = {}")
   end
   part("weak", :rests, [], weight: 2) do |d|
-    <<~TEXT
-      #{d.pace}
-      REFS = ObjectSpace::WeakMap.new
-      def self.tick(t)
-        PACE.due(t).times { REFS[@key = "w" * #{d.size}] = @key } #!
-      end
-      def self.kept = 0
-    TEXT
+    ticking(d.pace, %(REFS[@key = "w" * #{d.size}] = @key), "0", before: "REFS = ObjectSpace::WeakMap.new")
   end
   # old when it becomes garbage
   part("aging", :rests, [], weight: 3) do |d|
@@ -356,31 +313,13 @@ module RealLives
     TEXT
   end
   part("thread_pool", :fills, %w[threads stacks], weight: 1) do |d|
-    <<~TEXT
-      PACE = Life::Pace.new(30, 1, from: #{d.from}, till: #{d.from + 60})
-      def self.tick(t)
-        PACE.due(t).times { @n = (@n || 0) + 1; Thread.new { sleep } } #!
-      end
-      def self.kept = @n || 0
-    TEXT
+    ticking("PACE = Life::Pace.new(30, 1, from: #{d.from}, till: #{d.from + 60})", "@n = (@n || 0) + 1; Thread.new { sleep }", "@n || 0")
   end
   part("thread_churn", :rests, [], weight: 1) do |d|
-    <<~TEXT
-      PACE = Life::Pace.new(#{d.count * 4}, 1, from: #{d.from})
-      def self.tick(t)
-        PACE.due(t).times { Thread.new { "t" * #{d.size} } } #!
-      end
-      def self.kept = 0
-    TEXT
+    ticking(d.counted(4), %(Thread.new { "t" * #{d.size} }), "0")
   end
   part("unclosed", :rests, [], weight: 1) do |d|
-    <<~TEXT
-      PACE = Life::Pace.new(#{d.count * 2}, 1, from: #{d.from})
-      def self.tick(t)
-        PACE.due(t).times { File.open("/dev/null") } #!
-      end
-      def self.kept = 0
-    TEXT
+    ticking(d.counted(2), %(File.open("/dev/null")), "0")
   end
   part("templates", :fills, %w[grows heap], weight: 2) do |d|
     <<~TEXT
