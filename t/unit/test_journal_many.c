@@ -140,7 +140,7 @@ TEST(ticks_between_events)
 
 	memset(known, 0, sizeof(known));
 	many_n = 0;
-	for (int round = 0; round < 400; round++) {
+	for (int round = 0; round < UNIT_TIMES(400); round++) {
 		for (int i = 0; i < 300; i++) {
 			uint32_t what = (seed = seed * 1103515245 + 12345) >> 16 & 7;
 			size_t at = many_n ? (seed = seed * 1103515245 + 12345) / 65536 % many_n : 0;

@@ -173,7 +173,7 @@ TEST(changes_are_as_good_as_copies)
 {
 	copies_n = 0;
 	fill(ROWS);
-	for (int round = 0; round < 400; round++) {
+	for (int round = 0; round < UNIT_TIMES(400); round++) {
 		char name[8];
 		size_t n = chance(4) ? chance(20) : chance(ROWS);
 

@@ -49,7 +49,7 @@ static void check_block(const void *p, size_t n)
 	assert_true(mw_chunk_usable(p) >= mw_own_size(p));
 }
 
-enum { SLOTS = 500, TURNS = 60000, THREADS = 4 };
+enum { SLOTS = 500, TURNS = UNIT_TIMES(60000), THREADS = 4 };
 struct slot {
 	unsigned char *p;
 	size_t n;
@@ -153,7 +153,7 @@ TEST(test_memory_is_used_again)
 	static char here[64] __attribute__((aligned(4096)));
 
 	mw_own_free(first);
-	for (int i = 0; i < 1000000; i++) {
+	for (int i = 0; i < UNIT_TIMES(1000000); i++) {
 		p = mw_own_alloc(1, 1000);
 		assert_ptr_equal(p, first);
 		mw_own_free(p);
@@ -211,7 +211,7 @@ TEST(test_children)
 	int status;
 
 	assert_int_equal(pthread_create(&t, NULL, take_and_free, NULL), 0);
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < UNIT_TIMES(500); i++) {
 		pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 
 		if (pid == 0) {

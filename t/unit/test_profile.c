@@ -7,7 +7,7 @@
 #include "made_up_profile.h"
 #include "../../src/shared/text/intern.h"
 
-enum { ROUNDS = 4000, MOST = 40 };
+enum { ROUNDS = UNIT_TIMES(4000), MOST = 40 };
 
 static struct mw_profile_sampled sampled[MOST];
 static size_t sampled_n; /* of sums_are_exact */

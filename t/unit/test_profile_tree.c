@@ -130,7 +130,7 @@ TEST(huge_sums)
 
 /* --- random trees --------------------------------------------------------- */
 
-enum { ROUNDS = 600, FRAMES = 7 };
+enum { ROUNDS = UNIT_TIMES(600), FRAMES = 7 };
 
 static void made_randomly(void)
 {
