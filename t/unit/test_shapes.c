@@ -208,6 +208,10 @@ static void play(struct played *p, struct shape *s)
 			for (size_t k = 0; k < l->n; k++)
 				v += value(s, &l->terms[k], (double)at);
 			p->values[i][at] = v;
+			if (l->part && !strcmp(l->name, "descriptors")) {
+				point.fds = (uint32_t)v;
+				continue;
+			}
 			for (int k = 0; l->part && k < MW_PARTS_N; k++)
 				if (!strcmp(mw_part_names[k], l->name))
 					part = k;

@@ -111,6 +111,18 @@ static bool explains_live(const struct mw_look *l, const struct counted *c, cons
 	       rss < t->gain * c->bytes * 2;
 }
 
+/* What a collection closed again doesn't grow, until it is as many again. */
+static bool has_fallen(const struct mw_look *l, const struct counted *c, const struct mw_trend *t)
+{
+	size_t n = series(l, c);
+	double now = mw_look_last(l, n);
+
+	for (size_t i = 0; i < n; i++)
+		if (l->t[i] >= t->since && l->v[i] - now > t->gain / 2)
+			return true;
+	return false;
+}
+
 /* `of`: as in judge.h */
 static bool explains_all(const struct mw_look *l, const struct counted *c, const struct mw_trend *t,
 			 enum mw_rss_part of)
@@ -136,7 +148,8 @@ static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const
 			    c->least);
 		if (t.course != MW_COURSE_RISES || t.gain < t.level / 10 ||
 		    looks[i].scale->to - t.since < RISEN || looks[i].scale->to - e->start < YOUNG ||
-		    (chosen && t.rate < found.rate / 3) || !explains_all(&looks[i], c, &t, of))
+		    (chosen && t.rate < found.rate / 3) || has_fallen(&looks[i], c, &t) ||
+		    !explains_all(&looks[i], c, &t, of))
 			continue;
 		chosen = &looks[i];
 		found = t;
