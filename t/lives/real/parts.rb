@@ -17,8 +17,8 @@ module RealLives
   Part = Struct.new(:name, :truth, :kinds, :owner, :weight, :code, keyword_init: true)
 
   # What a part draws: bytes a minute, bytes of a block, seconds.
-  Drawn = Struct.new(:rate, :size, :from, :till, :count, keyword_init: true) do
-    def pace(bytes = size) = "PACE = Life::Pace.new(#{rate}, #{bytes}, from: #{from}, till: #{till || "Float::INFINITY"})"
+  Drawn = Struct.new(:rate, :size, :from, :count, keyword_init: true) do
+    def pace(bytes = size) = "PACE = Life::Pace.new(#{rate}, #{bytes}, from: #{from})"
     # times: of what it draws a minute; each: at once
     def counted(times, each = 1) = "PACE = Life::Pace.new(#{count * times}, #{each}, from: #{from})"
     def kept(size = self.size) = "def self.kept = (@n || 0) * #{size}"
@@ -216,7 +216,7 @@ module RealLives
   part("lru", :fills, %w[grows], owner: "NAME::CACHE", weight: 4) do |d|
     <<~TEXT
       #{d.pace}
-      MOST = #{[d.rate * (d.till || 150) / 60 / d.size / 4, 20].max}
+      MOST = #{[d.rate * 150 / 60 / d.size / 4, 20].max}
       CACHE = {}
       def self.tick(t)
         PACE.due(t).times do
