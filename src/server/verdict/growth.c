@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* growth.c - verdicts about growth that goes on: steadily, explosively, or so far without proof. See judge.h. */
-#include <math.h>
-
 #include "judge.h"
 #include "words.h"
 
 #define KEPT_SURELY 0.8
 #define KEPT_MOSTLY 0.5
 
-enum { STARTED_SECONDS = 60 }; /* after a start: a growth since then can be told */
+enum { STARTED_SECONDS = 60 }; /* of a start: a growth since then can be told */
 
 /* A growth at none of the known lines has no one cause either. */
 static bool has_no_one_cause(const struct mw_verdict *v, const struct mw_look *l)
@@ -23,6 +21,11 @@ static bool has_no_one_cause(const struct mw_verdict *v, const struct mw_look *l
 void mw_judge_unsteady(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
 		       double from)
 {
+	double started = e->start + STARTED_SECONDS;
+	size_t n = mw_look_series(l, MW_PART_RSS);
+
+	/* what has not been given back since */
+	v->in_start = mw_look_lowest(l, n, started, v->to) - mw_look_lowest(l, n, from, started);
 	v->kind = v->to - e->start < MW_SETTLED_SECONDS ? MW_VERDICT_WARMING : MW_VERDICT_GREW;
 	v->unsteady = true;
 	v->change = mw_look_moved(l, MW_PART_RSS, from, mw_trend_change);
@@ -166,7 +169,7 @@ static bool was_there_before(const struct mw_look *looks, size_t i, size_t n, en
 
 bool mw_may_be_malloc(const struct mw_look *l, enum mw_rss_part part, double since, double gain)
 {
-	double unused, high = 0, low = INFINITY, floors;
+	double unused, high = 0, floors;
 	size_t n;
 
 	if (part != MW_PART_ANON)
@@ -178,11 +181,9 @@ bool mw_may_be_malloc(const struct mw_look *l, enum mw_rss_part part, double sin
 	floors = mw_look_moved(l, MW_PART_LIVE, since, mw_trend_change) * 5 / 4;
 	n = mw_look_series(l, MW_PART_LIVE);
 	for (size_t i = 0; i < n; i++)
-		if (l->t[i] >= since && l->v[i] == l->v[i]) {
-			high = mw_larger(high, l->v[i]);
-			low = l->v[i] < low ? l->v[i] : low;
-		}
-	return mw_larger(high - low, floors) >= gain;
+		if (l->t[i] >= since && l->v[i] > high)
+			high = l->v[i];
+	return mw_larger(high - mw_look_lowest(l, n, since, l->scale->to), floors) >= gain;
 }
 
 /*

@@ -75,7 +75,7 @@ double mw_look_last(const struct mw_look *l, size_t n)
 	return n ? l->v[n - 1] : UNKNOWN;
 }
 
-static double lowest(const struct mw_look *l, size_t n, double from, double to)
+double mw_look_lowest(const struct mw_look *l, size_t n, double from, double to)
 {
 	double least = UNKNOWN;
 
@@ -88,8 +88,9 @@ static double lowest(const struct mw_look *l, size_t n, double from, double to)
 double mw_look_floor_rise(const struct mw_look *l, size_t n, double from, double to, double least,
 			  double each)
 {
-	double third = (to - from) / 3, a = lowest(l, n, from, from + third),
-	       b = lowest(l, n, from + third, to - third), c = lowest(l, n, to - third, to);
+	double third = (to - from) / 3, a = mw_look_lowest(l, n, from, from + third),
+	       b = mw_look_lowest(l, n, from + third, to - third),
+	       c = mw_look_lowest(l, n, to - third, to);
 
 	each = mw_larger(least / 3, (c - a) * each);
 	return c - a > least && b - a > each && c - b > each ? c - a : 0;

@@ -41,6 +41,9 @@ size_t mw_look_total(const struct mw_look *);
 double mw_look_last(const struct mw_look *, size_t n);
 double mw_look_value_at(const struct mw_look *, size_t n, double t);
 
+/* Of the series in t[] and v[] in that time; NaN: not known. */
+double mw_look_lowest(const struct mw_look *, size_t n, double from, double to);
+
 bool mw_look_is(const struct mw_look *, enum mw_rss_part, enum mw_course);
 /*
  * By how much did the floor of the series in t[] and v[] rise from the first third of that time to the last one?

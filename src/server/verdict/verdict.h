@@ -170,6 +170,7 @@ struct mw_verdict {
 	bool stopped; /* FILLED: the line that made live memory grow has stopped; the rest may go on */
 	bool at_once; /* a growth that is told, or may have been, has stopped */
 	bool unsteady; /* GREW: now and then, and it hasn't ended for long */
+	double in_start; /* unsteady: bytes that RSS rose by in the process's first minute, if that is told of */
 	bool unproven; /* GROWS: by one line that never fell; collections haven't proven it yet */
 	enum mw_rss_part part; /* that moves most */
 	enum mw_rss_part rate_of; /* the rate's owner, unless at_location: RSS, LIVE or HEAP */

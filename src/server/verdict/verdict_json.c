@@ -198,6 +198,7 @@ static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 	whole_json(b, "count_gain", counts ? v->count_gain : UNKNOWN);
 	whole_json(b, "seconds_without_collection", v->kind == MW_VERDICT_DISABLED ? v->idle : UNKNOWN);
 	whole_json(b, "spike", v->kind == MW_VERDICT_SPIKE ? v->spike : UNKNOWN);
+	whole_json(b, "in_first_minute", v->unsteady && v->in_start > 0 ? v->in_start : UNKNOWN);
 	whole_json(b, "doubled", v->doubled ? v->doubled : UNKNOWN);
 	mw_buf_str(b, "}");
 }

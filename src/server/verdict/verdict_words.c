@@ -401,6 +401,11 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, " in ");
 		mw_words_duration(b, v->to - v->since);
 		mw_buf_str(b, v->unsteady ? ", not steadily" : "");
+		if (v->unsteady && v->in_start > 0 && v->in_start >= v->change / 4) {
+			mw_buf_str(b, " (");
+			mw_words_share(b, v->in_start / v->change);
+			mw_buf_str(b, " of that in the first minute)");
+		}
 	}
 	if (v->part == MW_PART_LIVE && share >= 0.25) {
 		mw_buf_str(b, ", ");
