@@ -24,6 +24,7 @@ require "tempfile"
 require "timeout"
 require "tmpdir"
 require_relative "columns"
+require_relative "fiddle_path"
 
 # A shell's background jobs ignore these, and so would every program started from here.
 %w[HUP INT QUIT].each { |signal| trap(signal, "DEFAULT") }
@@ -46,8 +47,7 @@ module MwrapTest
   SLOT = GC.respond_to?(:stat_heap) ? GC.stat_heap.values.map { |heap| heap[:slot_size] }.min : 40
   # Bytes of a string for which no slot has room.
   NO_SLOT = [640, GC::INTERNAL_CONSTANTS.fetch(:RVARGC_MAX_ALLOCATE_SIZE, 0)].max
-  # A gem from Ruby 4.0 on: where programs without RubyGems find it. nil: it is Ruby's own.
-  FIDDLE = Gem::Specification.find_by_name("fiddle").then { |spec| spec.full_require_paths.join(":") unless spec.default_gem? }
+  FIDDLE = FIDDLE_PATH
 
   # One location, as in a dump; the names of the TSV columns, the location last.
   # Means are Floats or nil, the rest but location are Integers.

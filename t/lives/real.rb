@@ -7,6 +7,7 @@
 require "json"
 require "socket"
 require "tmpdir"
+require_relative "../lib/fiddle_path"
 require_relative "real/life"
 require_relative "real/judge"
 
@@ -25,7 +26,7 @@ module RealLives
       @moments = []
       @rss = []
       life.write(dir)
-      env = { "RUBYOPT" => nil, "MWRAP" => "socket:#{dir}/s" }.merge(life.environment(TRACKER))
+      env = { "RUBYOPT" => nil, "RUBYLIB" => FIDDLE_PATH, "MWRAP" => "socket:#{dir}/s" }.merge(life.environment(TRACKER))
       @stdin, @end = IO.pipe
       @pid = spawn(env, RbConfig.ruby, "--disable=gems", "-rio/wait", "#{dir}/app.rb", in: @stdin, out: "#{dir}/out", err: "#{dir}/err", pgroup: true)
       @stdin.close
