@@ -120,12 +120,16 @@ class StartedTest < Minitest::Test
         library = #{File.join(MwrapTest::BUILT, "plugins/swap_a.so").inspect}
         threads.call(12, library)
         sleep 0.01
+        ours = lambda do
+          [].tap do |all|
+            Mwrap.each(0) { |location, _, allocations, frees, *| all << [location.to_s, allocations, frees] if location.to_s.match?(/libc\\.so|table\\.so/) }
+          end
+        end
         Mwrap.start
         sleep 0.02
+        6000.times { ours.call.sum { |_, allocations, _| allocations } > 100 ? break : sleep(0.01) } # threads may not run yet
         threads.call(0, nil)
-        ours = []
-        Mwrap.each(0) { |location, _, allocations, frees, *| ours << [location.to_s, allocations, frees] if location.to_s.match?(/libc\\.so|table\\.so/) }
-        p ours.sum { |_, allocations, _| allocations } > 100, ours.reject { |_, allocations, frees| allocations == frees }
+        p ours.call.sum { |_, allocations, _| allocations } > 100, ours.call.reject { |_, allocations, frees| allocations == frees }
       RUBY
       assert_equal [true, []], left
     end

@@ -10,7 +10,7 @@ module InRuby
   include MwrapTest
 
   # Runs Ruby code after `require "mwrap"`; its value comes back by Marshal.
-  def value_of(code, preload: nil, env: {}, flags: [], timeout: 120)
+  def value_of(code, preload: nil, env: {}, flags: [], timeout: 300)
     in_tmp do |dir|
       # the block is a method of its own so that code can say `return`
       File.write("#{dir}/t.rb", "def t\n#{code}\nend\nvalue = t\n" \
