@@ -186,6 +186,31 @@ class HoldersTest < Minitest::Test
     assert_operator found[7].sum { |r| r[:by] == :nothing ? r[:bytes] : 0 }, :>=, 9 * 720, found[7].inspect
   end
 
+  # The tracker sees no free of these. Others have their memory: what lives there is held, and what was there isn't lost.
+  def test_memory_that_was_freed_past_the_tracker
+    skip "another C library" unless File.read("/proc/self/maps").include?("/libc.so.6")
+    seed = Random.new_seed % 100_000
+    found = owners(<<~RUBY, [8, 10])
+      require "fiddle"
+      libc = Fiddle.dlopen("libc.so.6")
+      copy = Fiddle::Function.new(libc["strdup"], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOIDP)
+      free = Fiddle::Function.new(libc["free"], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOID)
+      random = Random.new(#{seed})
+      $kept = Array.new(300) do
+        text = "x" * random.rand(700..1500)
+        at = Array.new(random.rand(1..5)) { copy.call(text) }
+        at.each { |p| free.call(p) }
+        at.map { text + "y" }
+      end
+    RUBY
+    held = row(found[10], "String")
+    assert_operator held[:blocks], :>=, 300, "seed #{seed}: #{found[10]}"
+    assert_equal 0, found[10].sum { |r| r[:by] == :nothing ? r[:blocks] : 0 }, "seed #{seed}: #{found[10]}"
+    # of some 900, those whose memory nobody has got yet
+    lost = found[8].sum { |r| r[:by] == :nothing ? r[:blocks] : 0 }
+    assert_operator lost, :<, 90, "seed #{seed}: #{found[8]}"
+  end
+
   # Their addresses are still in memory that was freed, and that others have now.
   def test_addresses_that_are_left_behind
     found = owners(<<~RUBY, [4])

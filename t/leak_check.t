@@ -170,6 +170,26 @@ class MwrapctlCheckTest < Minitest::Test
     assert_ends 1, lost, stdout: /\Aleak: step.rb:5: loses 1 block \(500 bytes\) of each call; [2-4]\d\d held by nothing    rounds 10 30 10 30 20\n\z/
   end
 
+  # The C library's own handle leads past any preload, and strdup's malloc doesn't: the tracker sees no free. A real leak
+  # beside it is found.
+  def test_blocks_that_are_freed_past_the_tracker
+    freed = <<~RUBY
+      require "fiddle"
+      C = Fiddle.dlopen("libc.so.6")
+      COPY = Fiddle::Function.new(C["strdup"], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOIDP)
+      FREE = Fiddle::Function.new(C["free"], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOID)
+      TEXTS = [20, 300, 5_000, 300_000].map { |n| "x" * n }
+      def step
+        TEXTS.map { |text| COPY.call(text) }.each { |p| FREE.call(p) }
+        nil
+      end
+    RUBY
+    assert_ends 0, check(freed), stdout: "clean: step.rb\n"
+    assert_ends 0, check(freed, "--native"), stdout: "clean: step.rb\n"
+    lost = check(freed.sub("nil\n", "COPY.call(TEXTS[1])\n"))
+    assert_ends 1, lost, stdout: /\Aleak: step.rb:8: loses 1 block \(301 bytes\) of each call; [12]\d\d held by nothing    rounds 10 30 10 30 20\n\z/
+  end
+
   # A tracker from the process's start finds the same.
   def test_under_mwrap
     write("step.rb", LEAKS)

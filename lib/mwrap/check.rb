@@ -182,6 +182,7 @@ module Mwrap
       found = proven.except(Rounds::OBJECTS, Rounds::MOVED).map do |location, growth|
         Leak.new(location, growth, rounds.bytes_per_block(location), holders: Holders.of(location, rounds.began))
       end
+      found.reject! { |leak| leak.freed? && all.last.delete(leak.location) }
       raise Unknown, "native: what holds the blocks of #{found[0].short} isn't known" if @native && found.any? { |leak| leak.held_by_nothing.nil? }
       found.select!(&:native?) if @native
       found.concat(objects(rounds, proven[Rounds::OBJECTS], found)) if !@native && (proven.key?(Rounds::MOVED) || (found.empty? && proven.key?(Rounds::OBJECTS)))

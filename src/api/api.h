@@ -597,11 +597,16 @@ struct mw_api {
 	bool (*panic_pass)(const char *file, unsigned line, const char *why);
 
 	/*
-	 * Calls f with each live allocation. Takes no lock and no memory. f may do neither. The one
-	 * function here that a child may call that was made by clone() past all atfork handlers. NULL:
-	 * no tracker.
+	 * Calls f with each live allocation. Takes no lock and no memory. f may do neither. It and
+	 * live_leads are the functions here that a child may call that was made by clone() past all atfork
+	 * handlers. NULL: no tracker.
 	 */
 	void (*each_live)(void (*f)(const struct mw_live *, void *ctx), void *ctx);
+	/*
+	 * Is the block the last one that was allocated there? False also if it has nothing behind it that says so.
+	 * room: bytes from its start that can be read. In a process where nothing allocates.
+	 */
+	bool (*live_leads)(const struct mw_live *, size_t room);
 	/* The main thread, as its pthread_self(); 0: not known. */
 	uintptr_t (*main_thread)(void);
 

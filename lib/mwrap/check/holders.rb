@@ -9,13 +9,15 @@ module Mwrap
     # nothing:: blocks that nothing holds: native code forgot them.
     # by::      the holder of most of the others; nil: nothing holds all blocks.
     # path::    from the root to that, an Array.
-    Holders = Struct.new(:nothing, :by, :path) do # :nodoc: all
+    # live::    all blocks. Those whose memory is another block's by now aren't among them: they were freed past the tracker.
+    Holders = Struct.new(:nothing, :by, :path, :live) do # :nodoc: all
       class << self
         # nil: it isn't known
         def of(location, since)
-          nothing, rest = Mwrap.holders(location, since: since).partition { |row| row[:by] == :nothing }
+          rows = Mwrap.holders(location, since: since)
+          nothing, rest = rows.partition { |row| row[:by] == :nothing }
           most = rest.first
-          new(nothing.sum { |row| row[:blocks] }, most && most[:holder], most ? most[:path] : [])
+          new(nothing.sum { |row| row[:blocks] }, most && most[:holder], most ? most[:path] : [], rows.sum { |row| row[:blocks] })
         rescue Mwrap::Objects::Busy, Mwrap::Objects::Unavailable, RuntimeError
           nil
         end

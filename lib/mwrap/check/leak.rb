@@ -53,6 +53,11 @@ module Mwrap
         !@holders.nil? && @holders.native?(@growth.blocks.sum)
       end
 
+      # True if most of what seems lost was freed, by a free that the tracker didn't see: no leak.
+      def freed? # :nodoc:
+        !@holders.nil? && @holders.live < @growth.blocks.sum / 2.0
+      end
+
       # One line without "leak: ".
       def to_s
         "#{short}: #{sentence}#{"; #{@holders.text(@growth.blocks.sum)}" if @holders}    rounds #{blocks.join(" ")}"

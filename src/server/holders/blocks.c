@@ -96,6 +96,65 @@ static void drop_allocators(struct mw_walk *w)
 	w->n_blocks = n;
 }
 
+/* How surely blocks live: see live_leads; or a later generation. 0: not seen. */
+struct ages {
+	const struct mw_walk *w;
+	uint64_t *of;
+};
+
+static void note_age(const struct mw_live *l, void *ctx)
+{
+	struct ages *ages = ctx;
+	const struct mw_walk *w = ages->w;
+	const struct mw_mapping *m = mw_mapping_of(w->mappings, w->n_mappings, l->addr);
+	uint64_t leads = m && w->api->live_leads && w->api->live_leads(l, m->end - l->addr);
+	uint32_t low = 0, high = w->n_blocks;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (w->blocks[middle].addr < l->addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < w->n_blocks && w->blocks[low].addr == l->addr; low++) {
+		const struct mw_block *b = &w->blocks[low];
+
+		if (!b->mapping && !ages->of[low] && b->id == l->id % MW_ID_END && b->size == l->size) {
+			ages->of[low] = leads << 63 | (l->generation + 1);
+			return;
+		}
+	}
+}
+
+/* Of blocks that overlap one lives: the others were freed past the tracker, and their memory is another one's. */
+static void drop_freed(struct mw_walk *w)
+{
+	struct ages ages = { w, NULL };
+	size_t bytes = (size_t)w->n_blocks * sizeof(*ages.of);
+	uint32_t n = 1;
+
+	for (uint32_t i = 1; i < w->n_blocks && !ages.of; i++)
+		if (w->blocks[i].addr < mw_block_end(&w->blocks[i - 1]))
+			ages.of = mw_child_map(w, bytes);
+	if (!ages.of)
+		return;
+	w->api->each_live(note_age, &ages);
+	for (uint32_t i = 1; i < w->n_blocks; i++) {
+		const struct mw_block *b = &w->blocks[i], *last = &w->blocks[n - 1];
+
+		if (b->addr >= mw_block_end(last))
+			n++;
+		else if (ages.of[i] < ages.of[n - 1])
+			continue;
+		w->blocks[n - 1] = *b;
+		ages.of[n - 1] = ages.of[i];
+	}
+	w->n_blocks = n;
+	mw_sys_unmap(ages.of, bytes);
+}
+
 /* Sorts by one digit of the address, the lowest digit first. */
 static void sort_digit(const struct mw_block *from, struct mw_block *to, uint32_t n, int shift)
 {
@@ -142,6 +201,7 @@ void mw_copy_blocks(struct mw_walk *w)
 		w->api->each_mapping(copy_mapping, &c);
 	sort(w, bytes);
 	drop_allocators(w);
+	drop_freed(w);
 	room = (size_t)w->n_blocks + w->n_sampled + 1;
 	w->from = mw_child_map(w, room * sizeof(*w->from));
 	w->via = mw_child_map(w, room);

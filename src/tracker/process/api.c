@@ -452,6 +452,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.panic_take = mw_panic_take,
 	.panic_pass = mw_panic_pass,
 	.each_live = api_each_live,
+	.live_leads = mw_live_leads,
 	.main_thread = api_main_thread,
 	.asked = mw_asked,
 	.allocator = mw_real_allocator,

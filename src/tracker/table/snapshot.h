@@ -108,8 +108,9 @@ struct mw_snapshot *mw_snapshot_take(void);
 void mw_snapshot_free(struct mw_snapshot *);
 struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n);
 void mw_lives_free(struct mw_lives *);
-/* See mw_api.each_live. */
+/* See mw_api.each_live, mw_api.live_leads. */
 void mw_lives_each(void (*f)(const struct mw_live *, void *ctx), void *ctx);
+bool mw_live_leads(const struct mw_live *, size_t room);
 /* places.c, live_sums.c: see mw_api. */
 struct mw_places *mw_places_take(uint64_t least);
 void mw_places_free(struct mw_places *);
