@@ -24,12 +24,11 @@
 void *pvalloc(size_t);
 void cfree(void *);
 
-/* Side by side in memory, so they take few lines of the instruction cache. */
-__attribute__((hot)) void *malloc(size_t);
-__attribute__((hot)) void free(void *);
+MW_ROW(11) MW_LINE void *malloc(size_t);
+MW_ROW(12) MW_LINE void free(void *);
 __attribute__((hot)) void *calloc(size_t, size_t);
 __attribute__((hot)) void *realloc(void *, size_t);
-__attribute__((hot)) size_t malloc_usable_size(void *);
+MW_ROW(13) MW_LINE size_t malloc_usable_size(void *);
 
 /* Out of line: the fast way needs no stack frame for it. Its first arguments are where malloc has them. */
 static __attribute__((noinline)) void *alloc_shared(size_t n, uintptr_t caller, enum mw_how how)

@@ -54,6 +54,8 @@ HOT static void *admit_bytes(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
+MW_ROW(16) static mw_admit_fn admit_class_ruby;
+
 /* With classes, and on musl. room_known: sets usable. */
 #define ADMIT(name, permit, mode, caller_if, room_known)                                                 \
 	HOT static void *name(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)   \

@@ -97,8 +97,9 @@ MW_INLINE void *mw_admit_fast(struct mw_guard in, void *p, size_t n, uint32_t mo
  * and does without if not.
  */
 typedef void *mw_admit_fn(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known);
-__attribute__((hot, nonnull(2), returns_nonnull)) void *mw_admit_ruby(struct mw_guard in, void *p,
-								      size_t n, uintptr_t caller);
+MW_ROW(10)
+MW_LINE __attribute__((nonnull(2), returns_nonnull)) void *mw_admit_ruby(struct mw_guard in, void *p,
+									 size_t n, uintptr_t caller);
 extern MW_HOT_STRUCT mw_admit_fn *mw_admit_other;
 /* jit_apart: compilers' blocks have a location of their own (jit_code.h). */
 void mw_admit_other_choose(enum mw_mode, bool with_callers, bool jit_apart);

@@ -143,7 +143,7 @@ static __attribute__((hot, noinline)) void free_asked(void *p, struct mw_guard i
 	mw_free_none(p, in, known);
 }
 
-static __attribute__((hot)) void free_class_ruby(void *p, struct mw_guard in, uint32_t known)
+MW_ROW(17) MW_LINE static void free_class_ruby(void *p, struct mw_guard in, uint32_t known)
 {
 	struct mw_class_guess g;
 

@@ -167,7 +167,7 @@ static __attribute__((hot, noinline)) void *padded_by_class(size_t bytes)
 	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
 }
 
-static __attribute__((hot)) void *room_by_class(size_t bytes)
+MW_ROW(15) MW_LINE static void *room_by_class(size_t bytes)
 {
 	/* the usual ones get a tail, and aren't the least */
 	if (mw_unlikely(bytes - MW_LEAST >= MW_BESIDE + MW_TAIL - MW_LEAST))

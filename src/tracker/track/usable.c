@@ -52,7 +52,7 @@ MW_INLINE bool room_guessed(const void *p, size_t *n)
 }
 
 /* On an allocator with size classes. */
-static __attribute__((hot)) size_t by_class(void *p)
+MW_ROW(14) static size_t by_class(void *p)
 {
 	size_t n;
 
