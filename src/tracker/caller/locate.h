@@ -96,13 +96,15 @@ static inline struct mw_caller *mw_locate_cached(struct mw_shard *t, uintptr_t p
 static inline struct mw_caller *mw_locate_line(struct mw_shard *t, uintptr_t caller)
 {
 	const char *ec = mw_ruby_ec(), *cfp = ec ? MW_AT(const char *, ec, MW_EC_CFP) : NULL, *end;
+	const char *const innermost = cfp;
+	struct mw_caller *w;
+	uintptr_t own;
 	bool runs = false;
 
 	if (!ec || cfp <= MW_AT(const char *, ec, MW_EC_STACK)) /* see mw_ruby_pc */
 		return mw_locate_cached(t, caller);
 	for (end = mw_ruby_ec_end(ec); cfp < end; cfp += mw_ruby.frame_size) {
 		uintptr_t pc = mw_ruby_frame_pc(cfp);
-		struct mw_caller *w;
 
 		if (!pc)
 			continue;
@@ -111,7 +113,9 @@ static inline struct mw_caller *mw_locate_line(struct mw_shard *t, uintptr_t cal
 		if (!w || w->id != MW_CALLER_SKIP)
 			return w;
 	}
-	return runs ? NULL : mw_locate_cached(t, caller);
+	own = runs && mw_get(&mw_ruby_starts) ? mw_ruby_own_key(innermost, end) : 0;
+	w = own ? mw_locate_cached(t, own) : NULL;
+	return runs && !(w && w->id == MW_CALLER_SKIP) ? w : mw_locate_cached(t, caller);
 }
 
 /* The caller cache's entry for this call, if it can be found inline; else NULL. */

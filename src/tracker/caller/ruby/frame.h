@@ -50,6 +50,11 @@ struct mw_ruby {
 extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
 extern uint32_t mw_ruby_body; /* iseq -> body; likewise, but only a miss reads it */
 extern bool mw_ruby_verified; /* relaxed: the offsets held, and no answer was wrong since */
+/*
+ * relaxed; 1: no line of the app has run. Later a stack that seems to have none may be one whose frames lie elsewhere than
+ * was found out: so Ruby is asked each time.
+ */
+extern uint32_t mw_ruby_starts;
 extern const char *mw_ruby_version; /* "3.4.5"; NULL: no Ruby */
 
 /* offsets that are the same from 2.7 to 4.1; they are checked nevertheless */
@@ -142,6 +147,22 @@ static inline const char *mw_ruby_stack(const char *ec, const char **end)
 
 	*end = mw_ruby_ec_end(ec);
 	return over < MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t) ? cfp : NULL;
+}
+
+/*
+ * In the caller cache, the key of a stack whose frames are all to be skipped: nothing runs but Ruby's own code. Its
+ * location is the line of the innermost frame. If that has none, it is the native caller, and the entry says
+ * MW_CALLER_SKIP. The key is in the page of that frame's pc; no return address and no pc of Ruby's has that bit
+ * there. 0: the innermost frame is that of a file that is being loaded.
+ */
+static inline uintptr_t mw_ruby_own_key(const char *cfp, const char *end)
+{
+	uintptr_t pc;
+
+	while (cfp < end && !MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
+		cfp += mw_ruby.frame_size;
+	pc = cfp < end ? MW_AT(uintptr_t, cfp, MW_CFP_PC) : 0;
+	return pc ? (pc ^ 2048) | 2 : 0;
 }
 
 /* The location of the running Ruby code, also by a miss; MW_CS_NONE: no Ruby code is running. */

@@ -64,6 +64,7 @@ struct answer {
 	uint32_t id;      /* MW_CS_NONE: no Ruby code is running */
 	unsigned skipped; /* frames of Ruby's own code above the one that is named */
 	bool holds;       /* true of any stack with the same pcs, so it can be cached */
+	bool own;         /* the innermost frame's line, with nothing but Ruby's own code */
 };
 
 /*
@@ -99,7 +100,7 @@ static struct answer ask_ruby(const char *ec)
 {
 	const char *path;
 	int line = mw_ruby_innermost(&path);
-	struct answer a = { MW_CS_NONE, 0, true };
+	struct answer a = { MW_CS_NONE, 0, true, false };
 	mw_value frames[FRAMES];
 	int lines[FRAMES], n;
 	struct beside beside = { NULL, NULL };
@@ -107,6 +108,7 @@ static struct answer ask_ruby(const char *ec)
 	if (!path)
 		return a;
 	if (line > 0 && !mw_ruby_is_internal(path)) { /* the usual case */
+		mw_set(&mw_ruby_starts, 0);
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 		learn_innermost(a.id, path);
 		return a;
@@ -134,16 +136,17 @@ static struct answer ask_ruby(const char *ec)
 			continue;
 		}
 		if (!mw_ruby_is_internal(p)) {
+			mw_set(&mw_ruby_starts, 0);
 			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
 			mw_ruby_learn_file(a.id, frames[i]);
 			return a;
 		}
 		a.skipped++;
 	}
-	/* Ruby's own code with nothing below it: better than no line, but true of this
-	   stack only */
+	/* Ruby's own code with nothing below it: better than no line, but not true of each stack that begins so */
 	a.holds = false;
-	if (line > 0)
+	a.own = line > 0;
+	if (a.own)
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 	return a;
 }
@@ -432,6 +435,22 @@ static uint32_t recall_line(struct mw_shard *t, const char **cfp, const char *en
 	return MW_CS_NONE;
 }
 
+/* Nothing but Ruby's own code runs. A start, before the app's first line, has thousands of allocations there, while a file is compiled. */
+static uint32_t own_line(struct mw_shard *t, const char *ec)
+{
+	const char *end, *cfp = mw_ruby_stack(ec, &end);
+	bool starts = mw_get(&mw_ruby_starts) && mw_get(&mw_ruby.how) == MW_RUBY_FAST;
+	uintptr_t key = starts ? mw_ruby_own_key(cfp, end) : 0;
+	struct mw_caller_time when = mw_caller_time(key);
+	struct answer a = ask_ruby(NULL);
+
+	if (key && a.own && a.id != MW_CS_OTHER)
+		mw_caller_remember(t, key, a.id, when);
+	else if (key && a.id == MW_CS_NONE && !a.holds)
+		mw_caller_remember(t, key, MW_CALLER_SKIP, when);
+	return a.id;
+}
+
 uint32_t mw_ruby_locate_line(struct mw_shard *t)
 {
 	const char *ec = mw_ruby_ec(), *cfp, *end;
@@ -446,8 +465,7 @@ uint32_t mw_ruby_locate_line(struct mw_shard *t)
 		return id;
 	if (cfp)
 		return miss(t, ec, cfp);
-	/* nothing but Ruby's own code: nothing can be cached */
-	return mw_ruby_may_ask() ? ask_ruby(NULL).id : MW_CS_NONE;
+	return mw_ruby_may_ask() ? own_line(t, ec) : MW_CS_NONE;
 }
 
 uint32_t mw_ruby_locate(struct mw_shard *t)

@@ -9,6 +9,7 @@
 struct mw_ruby mw_ruby;
 uint32_t mw_ruby_body;
 bool mw_ruby_verified;
+uint32_t mw_ruby_starts = 1;
 struct mw_ruby_api mw_rb;
 const char *mw_ruby_version;
 const struct mw_ruby_above *mw_ruby_above;
