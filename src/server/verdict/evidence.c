@@ -3,6 +3,7 @@
 #include "evidence.h"
 
 #include "estimated.h"
+#include "trend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ int mw_evidence_make(struct mw_evidence *e, const struct mw_evidence_source *src
 	/* a longer range must say more than the one before */
 	for (size_t i = 0; from < 0 && !rc && i < MW_SCALES_MAX; i++)
 		if (!i || seen > spans[i - 1] * 1.2)
-			rc = add_scale(e, src, src->now > spans[i] ? src->now - spans[i] : 0, src->now);
+			rc = add_scale(e, src, mw_larger(src->now - spans[i], e->start), src->now);
 	if (rc)
 		mw_evidence_free(e);
 	return rc;
