@@ -6,8 +6,6 @@
 #define KEPT_SURELY 0.8
 #define KEPT_MOSTLY 0.5
 
-enum { STARTED_SECONDS = 60 }; /* of a start: a growth since then can be told */
-
 /* A growth at none of the known lines has no one cause either. */
 static bool has_no_one_cause(const struct mw_verdict *v, const struct mw_look *l)
 {
@@ -21,7 +19,7 @@ static bool has_no_one_cause(const struct mw_verdict *v, const struct mw_look *l
 void mw_judge_unsteady(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
 		       double from)
 {
-	double started = e->start + STARTED_SECONDS;
+	double started = e->start + MW_START_SECONDS;
 	size_t n = mw_look_series(l, MW_PART_RSS);
 
 	/* what has not been given back since */
@@ -43,7 +41,7 @@ void mw_judge_uncollected(struct mw_verdict *v, const struct mw_evidence *e, con
 	size_t n = mw_look_total(l);
 	double booted = mw_after_start(e, l, t.since);
 
-	if (booted > t.since && l->scale->to - booted >= STARTED_SECONDS &&
+	if (booted > t.since && l->scale->to - booted >= MW_START_SECONDS &&
 	    mw_trend_difference(l->t, l->v, n, booted, l->scale->to) >= l->least)
 		t.since = t.begun = booted;
 	t.gain = mw_trend_difference(l->t, l->v, n, t.since, l->scale->to);

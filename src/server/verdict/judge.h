@@ -74,8 +74,6 @@ double mw_kept_at(const struct mw_evidence *, const struct mw_look *, const char
 bool mw_heap_keeps(const struct mw_evidence *, const struct mw_look *, const struct mw_trend *);
 /* Is a growth of that part more than garbage that waits for a collection? */
 enum mw_keeps mw_kept(const struct mw_evidence *, struct mw_look *, enum mw_rss_part);
-/* Of a process: a rise that slows down may be warming up until then, and any that has no one cause. */
-enum { MW_WARMING_SECONDS = 900, MW_SETTLED_SECONDS = 300 };
 /* A young process, and a rise that slows down, or may still. */
 bool mw_warms_up(const struct mw_evidence *, const struct mw_look *, const struct mw_trend *);
 

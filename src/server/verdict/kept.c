@@ -8,7 +8,6 @@
 #define UNKNOWN __builtin_nan("")
 
 enum {
-	WARM_SECONDS = 60,     /* any rise before is warming up */
 	STOPPED_SECONDS = 40,  /* of a growth that has ended, at least */
 	STARTED_SECONDS = 120, /* memory that lived before that is no growth of one line */
 	LOCATIONS = MW_VERDICT_SUSPECTS,
@@ -35,7 +34,7 @@ static bool has_stopped(const struct mw_look *l, size_t n, const struct mw_held 
 
 double mw_after_start(const struct mw_evidence *e, const struct mw_look *l, double since)
 {
-	double booted = e->start + WARM_SECONDS;
+	double booted = e->start + MW_START_SECONDS;
 
 	return mw_larger(since, booted < l->scale->to ? booted : since);
 }
@@ -88,13 +87,13 @@ double mw_kept_share(const struct mw_evidence *e, const struct mw_look *l, doubl
 static bool was_start(const struct mw_evidence *e, const struct mw_look *l, size_t n,
 		      const struct mw_trend *t)
 {
-	double booted = e->start + WARM_SECONDS, lasts = l->scale->to - booted, rise;
+	double booted = e->start + MW_START_SECONDS, lasts = l->scale->to - booted, rise;
 
 	if (t->since >= booted)
 		return false;
 	/* of floors of the first fifth and the last one: four fifths of the time */
 	rise = mw_trend_change(l->t, l->v, n, booted, l->scale->to) * 5 / 4;
-	return lasts >= WARM_SECONDS && !(rise > t->rate / 2 * lasts);
+	return lasts >= MW_START_SECONDS && !(rise > t->rate / 2 * lasts);
 }
 
 /* Of a rise of the series in t[] and v[]. */
@@ -103,7 +102,8 @@ static bool is_young(const struct mw_evidence *e, const struct mw_look *l, size_
 {
 	double age = l->scale->to - e->start;
 
-	return age < WARM_SECONDS || (age < MW_WARMING_SECONDS && (t->slowing || was_start(e, l, n, t)));
+	return age < MW_START_SECONDS ||
+	       (age < MW_WARMING_SECONDS && (t->slowing || was_start(e, l, n, t)));
 }
 
 bool mw_warms_up(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
@@ -344,7 +344,7 @@ static double keeps_of(const struct mw_evidence *e, const struct mw_look *l, con
 	if (share == share || !last || !a || a->len != c->location_len ||
 	    memcmp(a->location, c->location, a->len))
 		return share;
-	if (last->t < e->start + WARM_SECONDS || l->scale->to - last->t > AGE_MOST ||
+	if (last->t < e->start + MW_START_SECONDS || l->scale->to - last->t > AGE_MOST ||
 	    last->kept + last->lost < MW_HELD_GROWN)
 		return UNKNOWN;
 	return mw_held_part(last) >= KEPT_SURELY ? mw_held_part(last) : UNKNOWN;

@@ -166,6 +166,19 @@ static void find_line(struct mw_look *l)
 
 /* --- a scale -------------------------------------------------------------------- */
 
+/* A start hides that what it began with goes on: then only what came after it counts. */
+static void leave_start_out(const struct mw_look *l, struct mw_trend *t, size_t n)
+{
+	double booted = l->start + MW_START_SECONDS, age = l->scale->to - l->start;
+	struct mw_trend later;
+
+	if (t->course != MW_COURSE_RISES || !t->slowing || t->since >= booted || age < MW_SETTLED_SECONDS)
+		return;
+	mw_trend_of(&later, l->t, l->v, n, booted, l->scale->to, l->least);
+	if (later.course == MW_COURSE_RISES && !later.slowing)
+		*t = later;
+}
+
 void mw_look_at(struct mw_look *l, const struct mw_scale *s)
 {
 	l->scale = s;
@@ -178,6 +191,7 @@ void mw_look_at(struct mw_look *l, const struct mw_scale *s)
 		if (part == MW_PART_RSS && mw_look_last(l, n) / 1000 > l->least)
 			l->least = mw_look_last(l, n) / 1000;
 		mw_trend_of(&l->trend[part], l->t, l->v, n, s->from, s->to, l->least);
+		leave_start_out(l, &l->trend[part], n);
 	}
 	find_line(l);
 }

@@ -15,8 +15,15 @@
 
 enum { MW_EXPLODES_SECONDS = 60 };
 
+/*
+ * Of a process: any rise in the first of these times may be its start; until the second, a rise that has no one cause
+ * may be warming up; until the third, one that slows down.
+ */
+enum { MW_START_SECONDS = 60, MW_SETTLED_SECONDS = 300, MW_WARMING_SECONDS = 900 };
+
 struct mw_look {
 	const struct mw_scale *scale;
+	double start;  /* uptime at which the process began */
 	double *t, *v; /* the caller's room for the longest series; each call fills it anew */
 	double seen;   /* seconds */
 	double least;  /* bytes; less is nothing */
@@ -26,7 +33,7 @@ struct mw_look {
 	bool by_line; /* live memory rises, but only that location's rise is likely to stay */
 };
 
-/* Fills all but t and v. */
+/* Fills all but t, v and start. */
 void mw_look_at(struct mw_look *, const struct mw_scale *);
 
 /* One part of a point, in KiB; MW_KIB_UNKNOWN: not known. */

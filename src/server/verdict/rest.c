@@ -140,7 +140,7 @@ static void say_rise(struct mw_verdict *v, const struct mw_evidence *e, const st
 	/* a value that goes up and down has no time of its own: it may not have risen over a longer one */
 	for (size_t i = 1; i < n && !(rise > 0) && v->kind == MW_VERDICT_SAWTOOTH; i++) {
 		l = &looks[i];
-		rise = part_rise(l, part, from = mw_larger(l->scale->from, e->start + 60), 0);
+		rise = part_rise(l, part, from = mw_larger(l->scale->from, e->start + MW_START_SECONDS), 0);
 	}
 	/* nor if it did so after the start */
 	for (int booted = 30; booted <= 60 && !(rise > 0) && from < e->start + booted; booted += 30)

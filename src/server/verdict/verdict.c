@@ -8,8 +8,6 @@
 #define UNKNOWN __builtin_nan("")
 #define KIB 1024.0
 
-enum { WARM_SECONDS = 60 /* of a process that moves */ };
-
 const char *const mw_part_names[MW_PARTS_N] = { "rss",  "live",  "heap",   "free",
 						"anon", "files", "stacks", "tracker" };
 
@@ -20,7 +18,7 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	double age = l->scale->to - e->start, first;
 	struct mw_trend t = l->trend[MW_PART_RSS];
 
-	if (e->chosen || age >= WARM_SECONDS || t.course == MW_COURSE_UNKNOWN)
+	if (e->chosen || age >= MW_START_SECONDS || t.course == MW_COURSE_UNKNOWN)
 		return false;
 	first = mw_look_value_at(l, n, e->start + 1);
 	t.gain = mw_look_last(l, n) - first;
@@ -132,6 +130,7 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 		for (size_t i = 0; i < e->scales_n; i++) {
 			looks[i].t = room;
 			looks[i].v = room + most + 1;
+			looks[i].start = e->start;
 			mw_look_at(&looks[i], &e->scales[i]);
 		}
 		if (!e->scales_n ||
