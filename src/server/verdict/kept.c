@@ -329,6 +329,14 @@ static bool rises_for_good(const struct mw_evidence *e, const struct mw_look *l,
 	return gain > 0 && series_goes_on(l, n, t);
 }
 
+/* Is the line told to grow already? */
+static bool is_told(const struct mw_evidence *e, const struct mw_curve *c)
+{
+	const struct mw_accused *a = e->accused;
+
+	return a && a->len && a->len == c->location_len && !memcmp(a->location, c->location, a->len);
+}
+
 /*
  * The part of its growth that a line keeps. If the line is told already, a proof from before that growth is enough until
  * the next one, if it saw most of the line kept.
@@ -338,16 +346,24 @@ static double keeps_of(const struct mw_evidence *e, const struct mw_look *l, con
 {
 	enum { AGE_MOST = MW_SETTLED_SECONDS + 60 }; /* the next proof comes five minutes later */
 	const struct mw_held *last = mw_held_last(e->held, c->location, c->location_len);
-	const struct mw_accused *a = e->accused;
 	double share = share_of(e, l, c, since);
 
-	if (share == share || !last || !a || a->len != c->location_len ||
-	    memcmp(a->location, c->location, a->len))
+	if (share == share || !last || !is_told(e, c))
 		return share;
 	if (last->t < e->start + MW_START_SECONDS || l->scale->to - last->t > AGE_MOST ||
 	    last->kept + last->lost < MW_HELD_GROWN)
 		return UNKNOWN;
 	return mw_held_part(last) >= KEPT_SURELY ? mw_held_part(last) : UNKNOWN;
+}
+
+/* A line that is told, and rises on, needs no proof: who accused it had one, or knew that none can be had. */
+static bool line_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
+		       const struct mw_trend *t, double since)
+{
+	if (t->course != MW_COURSE_RISES)
+		return stays_of(e, l, c, since) >= KEPT_LEAST;
+	return keeps_of(e, l, c, since) >= KEPT_LEAST ||
+	       (is_told(e, c) && mw_line_keeps(e, l, c, t, true));
 }
 
 static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, const struct mw_look *l)
@@ -368,8 +384,7 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 		since = mw_larger(t.since, e->start + STARTED_SECONDS);
 		if (mw_curve_stopped(e, l, best[i], t.since, t.gain))
 			continue;
-		if ((t.course == MW_COURSE_RISES ? keeps_of(e, l, best[i], since) :
-						   stays_of(e, l, best[i], since)) >= KEPT_LEAST)
+		if (line_keeps(e, l, best[i], &t, since))
 			add_line(k, best[i], &t);
 	}
 }

@@ -30,17 +30,32 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	return true;
 }
 
+/* A rise that has no one cause may hide what has: it is told instead. blank: the verdict before it had a kind. */
+static void look_beneath(struct mw_verdict *v, const struct mw_verdict *blank,
+			 const struct mw_evidence *e, struct mw_look *looks, size_t n)
+{
+	struct mw_verdict other = *blank;
+
+	if (v->kind != MW_VERDICT_GREW && v->kind != MW_VERDICT_UNCOLLECTED)
+		return;
+	if (mw_judge_kept_lines(&other, e, looks, n) ||
+	    mw_judge_counts(&other, e, looks, n, MW_PARTS_N) || mw_judge_stairs(&other, e, looks, n))
+		*v = other;
+}
+
 /* *stopped: the range of a growth that has stopped; NULL: none */
 static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks,
 		       size_t n, const struct mw_look **stopped)
 {
 	const struct mw_look *waits = NULL;
+	const struct mw_verdict blank = *v;
 
 	if (!e->chosen && (mw_judge_disabled(v, e, looks) || mw_judge_explosion(v, e, &looks[0])))
 		return;
 	if (mw_judge_counts(v, e, looks, n, MW_PART_RSS))
 		return;
 	if (mw_judge_growth(v, e, looks, n, &waits, stopped)) {
+		look_beneath(v, &blank, e, looks, n);
 		/* stacks, also those of a VM, are threads', if there are more of them */
 		if (v->kind == MW_VERDICT_STACKS || v->kind == MW_VERDICT_TRACKER ||
 		    (v->kind == MW_VERDICT_GROWS && v->part == MW_PART_LIVE))
