@@ -211,7 +211,7 @@ class LeftoverHazards < Minitest::Test
     app = served_ruby("$stdin.gets\n$stdout.syswrite(\"\#{fork { Process.setsid; sleep }}\\n\")\nsleep", env: env, wait: false)
     eventually("its files") { Dir.exist?(own) && left(own).size == 2 } # one that is forked earlier is no member
     member = Integer(app.ask("fork"))
-    eventually("the member's") { left(own).count { |name| name =~ /\.#{member}(\.lock)?\z/ } == 2 }
+    eventually("the member's") { left(own).count { |name| name =~ /\.#{member}(\.lock)?\z/ } == 2 && Process.getsid(member) == member }
     stop(member)
     app.kill
     later = served_ruby("$stdin.gets", env: env, wait: false)
