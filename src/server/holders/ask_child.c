@@ -26,9 +26,8 @@ struct ready {
 	struct mw_holders_object sampled[MW_HOLDERS_OBJECTS];
 	struct mw_globals globals;
 	struct mw_walk walk;
-	size_t collections; /* as pages were listed */
-	bool collected;     /* not forked: there was another one meanwhile */
-	pid_t pid;          /* -1: not forked; then error has the reason */
+	bool unlisted; /* too many objects */
+	pid_t pid;     /* -1: not forked; then error has the reason */
 	int error;
 };
 
@@ -38,8 +37,6 @@ static int add_page(void *start, void *end, size_t slot, void *ctx)
 	struct mw_heap_pages *p = &r->pages;
 	size_t bytes = (size_t)((char *)end - (char *)start);
 
-	if (!p->n) /* Ruby has finished the collection that was under way */
-		r->collections = mw_walk_ruby.rb_gc_count();
 	if (!bytes)
 		return 0;
 	if (p->n == MW_HEAP_PAGES) {
@@ -51,21 +48,34 @@ static int add_page(void *start, void *end, size_t slot, void *ctx)
 	return 0;
 }
 
+/* Ruby finishes the collection that is under way. */
+static bool list_pages(struct ready *r)
+{
+	r->walk.api->quiet_enter();
+	mw_walk_ruby.rb_objspace_each_objects(add_page, r);
+	r->walk.api->quiet_leave();
+	if (r->pages.full || !mw_heap_sort(&r->pages))
+		return false;
+	r->walk.objects_at = (struct mw_ranges){ .n = r->pages.n, .at = mw_heap_range, .of = &r->pages };
+	return true;
+}
+
 /*
- * Forks where Ruby lets reachable objects be seen. There this thread has the VM's lock, so the child
- * finds it taken by itself, also if there are Ractors. Ruby 3.1 takes it only for some objects: there
- * we take it, and nothing else exports these functions. The child never returns. If another Ractor has
- * collected garbage since the pages were listed, some are gone, and others have slots of another size.
+ * Lists the pages of Ruby's heap and forks, where Ruby lets reachable objects be seen. There this thread has the VM's
+ * lock: so the child finds it taken by itself, also if there are Ractors, and none of them collects meanwhile. If one
+ * did, pages that are listed would go; and `each_objects` sets a flag of Ruby's, not atomically, in a word that
+ * collections change. Ruby 3.1 takes the lock only for some objects: there we take it, and nothing else exports these
+ * functions. The child never returns.
  */
 static void fork_here(mw_ruby_value v, void *ctx)
 {
 	struct ready *r = ctx;
 
 	(void)v;
-	if (r->pid != -1 || r->error || r->collected)
+	if (r->pid != -1 || r->error || r->unlisted)
 		return;
-	r->collected = r->collections != mw_walk_ruby.rb_gc_count();
-	if (r->collected)
+	r->unlisted = !list_pages(r);
+	if (r->unlisted)
 		return;
 	r->pid = (pid_t)mw_sys(SYS_clone, 0, 0, 0, 0, 0); /* without a signal at its end */
 	if (r->pid == 0)
@@ -137,55 +147,22 @@ static void prepare(struct ready *r, const struct mw_api *api, const struct mw_h
 	r->pid = -1;
 }
 
-static enum mw_holders_is list_pages(struct ready *r, const struct mw_api *api, char err[MW_HOLDERS_ERROR])
-{
-	r->pages.n = 0;
-	api->quiet_enter();
-	mw_walk_ruby.rb_objspace_each_objects(add_page, r);
-	api->quiet_leave();
-	if (r->pages.full || !mw_heap_sort(&r->pages))
-		return mw_holders_fail(MW_HOLDERS_FAILED, err,
-				       "holders: too many objects: Ruby has more than 4 billion");
-	r->walk.objects_at = (struct mw_ranges){ .n = r->pages.n, .at = mw_heap_range, .of = &r->pages };
-	return MW_HOLDERS_OK;
-}
-
-enum { TRIES = 50 };
-
-static enum mw_holders_is list_and_fork(struct ready *r, const struct mw_api *api,
-					char err[MW_HOLDERS_ERROR])
-{
-	enum mw_holders_is is;
-	int tries = 0;
-
-	do {
-		r->collected = false;
-		is = list_pages(r, api, err);
-		if (is == MW_HOLDERS_OK)
-			fork_now(r);
-	} while (r->collected && ++tries < TRIES);
-	return is;
-}
-
 static enum mw_holders_is begin_child(struct mw_holders_child *c, struct ready *r, const struct mw_api *api,
 				      const struct mw_holders_question *q, char err[MW_HOLDERS_ERROR])
 {
-	enum mw_holders_is is;
-
 	prepare(r, api, q);
 	c->gc_disabled = gc_disabled();
 	r->walk.found = c->found;
-	is = list_and_fork(r, api, err);
+	fork_now(r);
 	api->quiet_enter();
 	mw_edge_end();
 	api->quiet_leave();
-	if (is != MW_HOLDERS_OK)
-		return is;
+	if (r->unlisted)
+		return mw_holders_fail(MW_HOLDERS_FAILED, err,
+				       "holders: too many objects: Ruby has more than 4 billion");
 	if (r->pid < 0)
 		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: can't fork: %s",
-				       r->error     ? mw_sys_error(r->error) :
-				       r->collected ? "Ractors collect garbage all the time: try again" :
-						      "Ruby shows no objects");
+				       r->error ? mw_sys_error(r->error) : "Ruby shows no objects");
 	c->pid = r->pid;
 	c->of = mw_sys_getpid();
 	c->unread_stacks = r->areas.unread;
