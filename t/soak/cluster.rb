@@ -50,7 +50,7 @@ class Cluster
 
   # Whatever happened.
   def clean
-    Process.kill(:KILL, *workers, @pid) if @pid
+    Process.kill(:KILL, *children, @pid) if @pid
     Process.wait(@pid) if @pid
   rescue SystemCallError
     nil
@@ -89,13 +89,16 @@ class Cluster
   def path_of(pid) = pid == @pid ? @socket : "#{@socket}.#{pid}"
   def processes = [@pid, *workers]
 
-  # The workers' PIDs, oldest first.
-  def workers
+  # The PIDs of the server's children, oldest first: its workers, and processes that look for what holds memory.
+  def children
     Dir.children("/proc").grep(/\A\d+\z/).filter_map { |pid|
       state, parent, started = Cluster.stat(pid)
       [started, pid.to_i] if parent == @pid && state != "Z"
     }.sort.map(&:last)
   end
+
+  # Those of the workers that have booted, oldest first.
+  def workers = children.intersection(log.scan(/\(PID: (\d+)\) booted/).flatten.map(&:to_i))
 
   # [state, parent, start time], nil if there is no such process.
   def self.stat(pid)
@@ -120,9 +123,7 @@ class Cluster
   # Are all workers there, and ready for requests, and do their sockets answer?
   def ready?
     pids = workers
-    text = log
-    pids.size == WORKERS && pids.all? { |pid| text.include?("(PID: #{pid}) booted") && stats(pid)["pid"] == pid } &&
-      stats(@pid)["pid"] == @pid
+    pids.size == WORKERS && [@pid, *pids].all? { |pid| stats(pid)["pid"] == pid }
   rescue Http::Broken
     false
   end
