@@ -30,16 +30,22 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	return true;
 }
 
-/* A rise that has no one cause may hide what has: it is told instead. blank: the verdict before it had a kind. */
+/*
+ * A rise that has no one cause may hide what has: it is told instead. So is a line that proofs see kept, if Ruby's heap
+ * grows by less: its objects may be that line's. blank: the verdict before it had a kind.
+ */
 static void look_beneath(struct mw_verdict *v, const struct mw_verdict *blank,
 			 const struct mw_evidence *e, struct mw_look *looks, size_t n)
 {
+	bool vague = v->kind == MW_VERDICT_GREW || v->kind == MW_VERDICT_UNCOLLECTED;
 	struct mw_verdict other = *blank;
 
-	if (v->kind != MW_VERDICT_GREW && v->kind != MW_VERDICT_UNCOLLECTED)
+	if (!vague && v->kind != MW_VERDICT_HEAP)
 		return;
-	if (mw_judge_kept_lines(&other, e, looks, n) ||
-	    mw_judge_counts(&other, e, looks, n, MW_PARTS_N) || mw_judge_stairs(&other, e, looks, n))
+	if (mw_judge_kept_lines(&other, e, looks, n) ?
+		    vague || other.rate > v->rate :
+		    vague && (mw_judge_counts(&other, e, looks, n, MW_PARTS_N) ||
+			      mw_judge_stairs(&other, e, looks, n)))
 		*v = other;
 }
 
