@@ -123,6 +123,9 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		mw_judge_unsteady(v, e, l, v->since); /* arenas get more holes by and by */
 	else if ((v->rate_of == MW_PART_RSS || part == MW_PART_HEAP) && explains_little(v, l, part))
 		mw_judge_unsteady(v, e, l, v->since);
+	else if (part == MW_PART_STACKS && v->rate_of == MW_PART_RSS && !(v->moved[part] > 0))
+		mw_judge_unsteady(v, e, l,
+				  v->since); /* a mapping that came to lie above a guard page, in one step */
 	else if ((part == MW_PART_FREE || part == MW_PART_ANON) && t->gain < t->level / 3 &&
 		 l->scale->to - e->start < MW_SETTLED_SECONDS)
 		v->kind = MW_VERDICT_WARMING;
