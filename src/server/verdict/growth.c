@@ -61,6 +61,9 @@ static bool explains_little(const struct mw_verdict *v, const struct mw_look *l,
 	/* what rises by itself is told, unless it is next to nothing beside the rest */
 	double share = v->rate_of == part ? 0.1 : mw_larger(least[part], 0.17);
 
+	/* in one step a mapping may have come to lie above a guard page, as a stack does */
+	if (part == MW_PART_STACKS && !(v->moved[part] > 0))
+		return true;
 	return v->moved[part] < v->moved[MW_PART_RSS] * share &&
 	       mw_look_moved(l, part, v->since, mw_trend_change) <
 		       mw_look_moved(l, MW_PART_RSS, v->since, mw_trend_change) * share;
@@ -123,9 +126,6 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		mw_judge_unsteady(v, e, l, v->since); /* arenas get more holes by and by */
 	else if ((v->rate_of == MW_PART_RSS || part == MW_PART_HEAP) && explains_little(v, l, part))
 		mw_judge_unsteady(v, e, l, v->since);
-	else if (part == MW_PART_STACKS && v->rate_of == MW_PART_RSS && !(v->moved[part] > 0))
-		mw_judge_unsteady(v, e, l,
-				  v->since); /* a mapping that came to lie above a guard page, in one step */
 	else if ((part == MW_PART_FREE || part == MW_PART_ANON) && t->gain < t->level / 3 &&
 		 l->scale->to - e->start < MW_SETTLED_SECONDS)
 		v->kind = MW_VERDICT_WARMING;

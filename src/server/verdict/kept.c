@@ -356,7 +356,7 @@ static double keeps_of(const struct mw_evidence *e, const struct mw_look *l, con
 	return mw_held_part(last) >= KEPT_SURELY ? mw_held_part(last) : UNKNOWN;
 }
 
-/* A line that is told, and rises on, needs no proof: who accused it had one, or knew that none can be had. */
+/* A line that is told, and rises on, needs no proof: it had one when it was accused, or none can be had. */
 static bool line_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
 		       const struct mw_trend *t, double since)
 {
