@@ -92,6 +92,13 @@ static const char *seen_beside(struct beside *b, mw_value value)
 	return NULL;
 }
 
+/* The app's first line ends the start. Written once: threads read what lies beside it at each allocation. */
+static void note_app(void)
+{
+	if (mw_get(&mw_ruby_starts))
+		mw_set(&mw_ruby_starts, 0);
+}
+
 /*
  * The line that a user needs: that of the innermost frame whose file is not Ruby's own. With the
  * GVL, outside GC. Allocates nothing. ec: this thread's; NULL: the fast way's frames don't matter.
@@ -108,7 +115,7 @@ static struct answer ask_ruby(const char *ec)
 	if (!path)
 		return a;
 	if (line > 0 && !mw_ruby_is_internal(path)) { /* the usual case */
-		mw_set(&mw_ruby_starts, 0);
+		note_app();
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 		learn_innermost(a.id, path);
 		return a;
@@ -136,7 +143,7 @@ static struct answer ask_ruby(const char *ec)
 			continue;
 		}
 		if (!mw_ruby_is_internal(p)) {
-			mw_set(&mw_ruby_starts, 0);
+			note_app();
 			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
 			mw_ruby_learn_file(a.id, frames[i]);
 			return a;
@@ -435,7 +442,10 @@ static uint32_t recall_line(struct mw_shard *t, const char **cfp, const char *en
 	return MW_CS_NONE;
 }
 
-/* Nothing but Ruby's own code runs. A start, before the app's first line, has thousands of allocations there, while a file is compiled. */
+/*
+ * Nothing but Ruby's own code runs. A start, before the app's first line, has thousands of allocations there, while a
+ * file is compiled.
+ */
 static uint32_t own_line(struct mw_shard *t, const char *ec)
 {
 	const char *end, *cfp = mw_ruby_stack(ec, &end);
