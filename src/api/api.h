@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 29u
+#define MW_API_VERSION 30u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -139,6 +139,9 @@ struct mw_places {
 	/* multiples of 64 MiB from which on there is a smaller block, by address */
 	size_t windows_n;
 	uintptr_t windows[256];
+	/* the thread pointers of threads that allocated, by address: each lies at its stack's end */
+	size_t threads_n;
+	uintptr_t threads[1024];
 };
 #define MW_PLACES_WINDOW ((uintptr_t)64 << 20)
 

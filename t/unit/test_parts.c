@@ -2,11 +2,13 @@
 /* RSS's parts: what mappings are for, by texts of /proc/self/smaps; when it is read. */
 /* uses: @server */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "unit.h"
 #include "../../src/server/history/parts.h"
+#include "../../src/shared/sys/thread_pointer.h"
 
 #define KB UINT64_C(1024)
 #define MB (KB * 1024)
@@ -320,6 +322,56 @@ TEST(this_process)
 	munmap(p, step);
 	close(fd);
 	close(statm);
+}
+
+struct stack {
+	pthread_barrier_t both;
+	uintptr_t pointer;
+};
+
+static void *on_stack(void *arg)
+{
+	struct stack *s = arg;
+
+	s->pointer = mw_thread_pointer();
+	pthread_barrier_wait(&s->both);
+	pthread_barrier_wait(&s->both);
+	return NULL;
+}
+
+/* A thread's stack above a guard, joined to memory of the app's. Only the thread's pointer tells them apart. */
+TEST(an_apps_mapping_above_a_stack)
+{
+	const size_t guard = 64 * KB, stack = 512 * KB, app = 24 * MB;
+	char *p = mmap(NULL, guard + stack + app, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+	struct mw_smaps unknown;
+	struct stack s;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	assert_true(p != MAP_FAILED && fd >= 0);
+	assert_int_equal(mprotect(p, guard, PROT_NONE), 0);
+	/* many small pages, as the whole is less certain: a huge one would hold the stack, too */
+	assert_int_equal(madvise(p, guard + stack + app, MADV_NOHUGEPAGE), 0);
+	memset(p + guard + stack, 1, app);
+	pthread_barrier_init(&s.both, NULL, 2);
+	pthread_attr_init(&attr);
+	assert_int_equal(pthread_attr_setstack(&attr, p + guard, stack), 0);
+	assert_int_equal(pthread_create(&thread, &attr, on_stack, &s), 0);
+	pthread_barrier_wait(&s.both);
+	places.arenas = false; /* else memory without huge pages is for stacks */
+	assert_true(mw_smaps_read_fd(&unknown, fd, &places));
+	places.threads[places.threads_n++] = s.pointer;
+	assert_true(mw_smaps_read_fd(&m, fd, &places));
+	assert_true(unknown.stacks >= app);
+	assert_true(m.stacks < app / 2);
+	assert_true(m.anon > unknown.anon + app - stack && m.anon < unknown.anon + app + stack);
+	pthread_barrier_wait(&s.both);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&s.both);
+	munmap(p, guard + stack + app);
+	close(fd);
 }
 
 /* --- when it is read ------------------------------------------------------------------- */

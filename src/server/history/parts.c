@@ -67,7 +67,9 @@ static void reading(struct mw_parts *parts, const struct mw_api *api, const stru
 	struct mw_places *places = api->places ? api->places(LARGE) : NULL;
 	struct mw_smaps m;
 
-	if (places && mw_smaps_read_fd(&m, smaps, places->arenas ? places : NULL))
+	if (places && !places->arenas)
+		places->n = places->windows_n = 0; /* another allocator's blocks may lie beside anything */
+	if (places && mw_smaps_read_fd(&m, smaps, places))
 		figure_out(parts, &m, places, stats);
 	if (places)
 		api->places_free(places);

@@ -16,7 +16,8 @@
  *   stacks   if it is [stack], or lies right above a guard: 64 KiB at most, without access. The C library's have none
  *            in a mapping of its own from glibc 2.42 and Linux 6.13 on. But the kernel has flagged what is mapped for
  *            stacks since 6.7: no huge page is made of it (nh). With another allocator than glibc's, which may ask for
- *            that itself, guards must lie in it, which newer kernels tell (gu).
+ *            that itself, guards must lie in it, which newer kernels tell (gu). Older kernels join a stack to what an
+ *            app has mapped right above it: that is anon, if the tracker knows the stack's thread.
  *   anon     otherwise.
  *
  * free = resident memory of arenas, less the live blocks there with their overhead.
@@ -50,7 +51,7 @@ struct mw_smaps {
 /*
  * Reads such a text in pieces, through `read`, which returns bytes, 0 at the end, -1 on error. The
  * places are those of mw_api.places(), sorted by address. NULL: there are none, and the mappings'
- * shapes alone tell. False: it can't be read, or isn't of that form.
+ * shapes alone tell. The text is about this process, if the places have threads. False: it can't be read, or isn't of that form.
  */
 bool mw_smaps_read(struct mw_smaps *, long (*read)(void *ctx, char *to, size_t n), void *ctx,
 		   const struct mw_places *);

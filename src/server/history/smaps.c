@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include "parts.h"
+#include "shared/sys/residency.h"
+#include "shared/sys/sys.h"
 
 #define WINDOW MW_PLACES_WINDOW
 #define GUARD_MAX ((uint64_t)64 << 10)
 #define STACK_MAX ((uint64_t)64 << 20) /* an app's mapping above a guard may be of any size */
+#define THREAD_MAX ((uint64_t)4 << 10) /* what a stack has behind the thread's pointer. A page more does no harm */
 
 enum kind { NONE, FILES, HEAP, STACK, ARENA, ANON };
 
@@ -104,9 +107,41 @@ static bool is_for_stacks(const struct reader *r, const struct mapping *m)
 	return m->small_pages && (m->guards || (r->places && r->places->arenas));
 }
 
+static void add_run(void *sum, uintptr_t start, uintptr_t end, unsigned flags)
+{
+	if (flags & MW_PAGE_PRESENT)
+		*(uint64_t *)sum += end - start;
+}
+
+/*
+ * The resident bytes of m that lie above the lowest stack in it: before Linux 6.7 the kernel joins what an app
+ * has mapped there to that stack. A thread's pointer tells where a stack ends, but for these few pages.
+ */
+static uint64_t above_stack(const struct reader *r, const struct mapping *m)
+{
+	struct mw_residency pages;
+	uint64_t from = m->to, page = mw_page_size(), sum = 0;
+
+	for (size_t i = r->places ? r->places->threads_n : 0; i--;)
+		if (r->places->threads[i] >= m->from && r->places->threads[i] < m->to)
+			from = r->places->threads[i];
+	from = (from + THREAD_MAX + page - 1) & -page;
+	if (from >= m->to)
+		return 0;
+	mw_residency_open(&pages, MW_RESIDENCY_SCAN);
+	(void)mw_residency_each(&pages, from, m->to, true, add_run, &sum);
+	mw_residency_close(&pages);
+	return sum < m->rss ? sum : m->rss;
+}
+
+static bool lies_above_guard(const struct mapping *m, const struct mapping *guard)
+{
+	return guard->kind == ANON && guard->no_access && !guard->rest && guard->to == m->from &&
+	       guard->to - guard->from <= GUARD_MAX && m->to - m->from <= STACK_MAX;
+}
+
 static void settle_anon(struct reader *r, const struct mapping *m, const struct mapping *next)
 {
-	const struct mapping *guard = &r->before;
 	uint64_t base = shape(m, next), arenas = in_arenas(r, m, base), blocks = large_blocks(r, m, base);
 	uint64_t rest = m->rss, size = m->to - m->from;
 
@@ -117,12 +152,12 @@ static void settle_anon(struct reader *r, const struct mapping *m, const struct 
 
 		r->out->arenas += part;
 		rest -= part;
-	} else if (m->writable && !blocks &&
-		   (is_for_stacks(r, m) ||
-		    (guard->kind == ANON && guard->no_access && !guard->rest && guard->to == m->from &&
-		     guard->to - guard->from <= GUARD_MAX && size <= STACK_MAX))) {
+	} else if (m->writable && !blocks && is_for_stacks(r, m)) {
 		r->out->stacks += rest;
-		return;
+		rest = 0;
+	} else if (m->writable && !blocks && lies_above_guard(m, &r->before)) {
+		rest = above_stack(r, m);
+		r->out->stacks += m->rss - rest;
 	}
 	r->out->anon += rest;
 	r->out->large += blocks < rest ? blocks : rest;

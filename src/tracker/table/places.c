@@ -84,6 +84,8 @@ struct mw_places *mw_places_take(uint64_t least)
 	if (p->n)
 		qsort(p->v, p->n, sizeof(*p->v), by_addr);
 	qsort(p->windows, p->windows_n, sizeof(*p->windows), by_value);
+	p->threads_n = mw_shard_threads(p->threads, sizeof(p->threads) / sizeof(*p->threads));
+	qsort(p->threads, p->threads_n, sizeof(*p->threads), by_value);
 	return p;
 }
 

@@ -198,6 +198,9 @@ MW_INLINE struct mw_shard *mw_state(void)
 	return t == MW_NONE || t == MW_LATE ? NULL : t;
 }
 
+/* The thread pointers of at most `max` threads that have a shard now, into v; returns how many. */
+size_t mw_shard_threads(uintptr_t *v, size_t max);
+
 extern bool mw_shards_full; /* relaxed: some thread found no memory for its shard */
 
 /* A shard for a thread without one; NULL: no memory. */

@@ -12,6 +12,7 @@
 #include "shard.h"
 
 #include "shared/sys/sys.h"
+#include "shared/sys/thread_pointer.h"
 
 enum {
 	KEPT = 16, /* shards that stay as they are, for the next threads */
@@ -33,6 +34,7 @@ struct mw_shard_entry {
 	struct mw_shard *shard; /* NULL: not there yet */
 	uint32_t status; /* acquire; release, or compare-and-swap by the thread that takes it */
 	uint32_t check_every; /* as in the shard; its own thread */
+	uintptr_t thread; /* its thread's pointer; 0: it has no thread. Relaxed */
 };
 
 static struct mw_shard_entry first[ROW];
@@ -59,6 +61,20 @@ struct mw_shard *mw_shard_next(uint32_t *i)
 			return e->shard;
 	}
 	return NULL;
+}
+
+size_t mw_shard_threads(uintptr_t *v, size_t max)
+{
+	uint32_t end = __atomic_load_n(&entries, __ATOMIC_ACQUIRE);
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < end && n < max; i++) {
+		const struct mw_shard_entry *e = entry_at(i);
+
+		if (e && (v[n] = mw_get(&e->thread)))
+			n++;
+	}
+	return n;
 }
 
 /* --- memory ----------------------------------------------------------------------------- */
@@ -246,14 +262,18 @@ struct mw_shard *mw_shard_adopt(void)
 		if (!e)
 			mw_arena_give(bytes, MW_ARENA_THREAD);
 	}
-	if (!e)
+	if (!e) {
 		mw_set(&mw_shards_full, true);
-	return e ? e->shard : NULL;
+		return NULL;
+	}
+	mw_set(&e->thread, mw_thread_pointer());
+	return e->shard;
 }
 
 void mw_shard_release(struct mw_shard *t)
 {
 	mw_assert(t->entry->shard == t);
+	mw_set(&t->entry->thread, 0);
 	mw_set(&t->quiet, 0);
 	t->hushed = false;
 	t->label = 0;
@@ -270,6 +290,7 @@ static void give_shard_back(struct mw_shard *t)
 	mw_assert(mw_get(&e->status) == LIVE && !t->moving);
 	mw_shard_give_records(t);
 	e->check_every = t->check_every;
+	mw_set(&e->thread, 0);
 	__atomic_store_n(&e->status, CHANGING, __ATOMIC_RELEASE);
 	if (!mw_arena_empty((char *)t - BEFORE, whole_pages(SIZE))) {
 		mw_shard_release(t);
