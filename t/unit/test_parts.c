@@ -343,7 +343,8 @@ static void *on_stack(void *arg)
 TEST(an_apps_mapping_above_a_stack)
 {
 	const size_t guard = 64 * KB, stack = 512 * KB, app = 24 * MB;
-	char *p = mmap(NULL, guard + stack + app, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, guard + stack + app, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 	int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
 	struct mw_smaps unknown;
 	struct stack s;
