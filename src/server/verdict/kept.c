@@ -161,8 +161,8 @@ static double heap_kept_share(const struct mw_evidence *e, const struct mw_look 
 
 /*
  * Ruby's heap hardly shrinks, and has room for the garbage between two major collections. So some of these must
- * have run since, or sampled objects must have outlived two of them; proofs mustn't show that it is room for
- * garbage; and it must still grow.
+ * have run since, or sampled objects must have outlived two of them, or proofs reached as many more; proofs mustn't
+ * show that it is room for garbage; and it must still grow.
  */
 bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
 {
@@ -178,7 +178,7 @@ bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const s
 	    !(mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6))
 		return false;
 	/* collections in between found a part full that has tripled */
-	return majors >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
+	return share >= KEPT_SURELY || majors >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
 	       mw_made_bytes(e, t->since) > all / 4;
 }
 
