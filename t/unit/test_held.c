@@ -115,6 +115,10 @@ TEST(two_proofs)
 	assert_true(share(0, 0) == 0);
 	proof(700, 3600, 400, 0);
 	assert_true(share(0, 0) == 1);
+	proof(1000, 1000, 3000, 0);
+	assert_true(share(0, 0) == 0);
+	proof(1300, 3500, 500, 0); /* what is kept took garbage's place */
+	assert_true(share(0, 0) == 1);
 }
 
 /* Of what came between two proofs much is kept, but what lived then is not. */

@@ -172,7 +172,10 @@ double mw_held_share(const struct mw_helds *all, const char *location, size_t le
 		return grown < MW_HELD_GROWN ?
 			       UNKNOWN :
 			       with_old(kept_share(stays(last) - then, grown), last, since, then);
+	/* what is kept may have taken the place of garbage */
 	lately = all_of(last) - all_of(one);
+	if (lately < stays(last) - stays(one))
+		lately = stays(last) - stays(one);
 	return lately < MW_HELD_GROWN ?
 		       0 :
 		       with_old(kept_share(stays(last) - stays(one), lately), last, since, then);
