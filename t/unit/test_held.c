@@ -121,6 +121,20 @@ TEST(two_proofs)
 	assert_true(share(0, 0) == 1);
 }
 
+/* Garbage comes and goes between two proofs. Over three of them what is kept shows, if it still rises. */
+TEST(three_proofs_beside_garbage)
+{
+	proof(100, 600, 400, 0);
+	proof(400, 1600, 400, 0);
+	proof(700, 2600, 4400, 0);
+	assert_true(share(0, 0) > 0.3 && share(0, 0) < 0.4);
+	assert_true(share(200, 0) == 0.2); /* two of them */
+	proof(1000, 3600, 900, 0);
+	assert_true(share(0, 0) > 0.8);
+	proof(1300, 3900, 3900, 0); /* by less than half as much */
+	assert_true(share(0, 0) < 0.1);
+}
+
 /* Of what came between two proofs much is kept, but what lived then is not. */
 TEST(what_is_old_of_two_proofs)
 {

@@ -157,10 +157,37 @@ bool mw_held_unclear(const struct mw_helds *all, const char *location, size_t le
 	return last && last->t >= since && (double)last->unclear > all_of(last) / 2;
 }
 
+/* Of what a location grew by between two proofs, the part that stays, which may have taken the place of garbage. */
+static double share_between(const struct mw_held *one, const struct mw_held *last)
+{
+	double all = all_of(last) - all_of(one), kept = stays(last) - stays(one);
+	double grown = all > kept ? all : kept;
+
+	return grown < MW_HELD_GROWN ? 0 : kept_share(kept, grown);
+}
+
+/*
+ * The first of three proofs or more since then, each of which saw more stay than the one before, and the last one by half
+ * as much as all of them: garbage evens out over their time. NULL: there are none.
+ */
+static const struct mw_held *first_of_rise(const struct mw_helds *all, const struct mw_held *last,
+					   double since)
+{
+	const struct mw_held *later = last, *one = before(all, last, since, APART);
+	double rate = one ? (stays(last) - stays(one)) / (last->t - one->t) : 0;
+	unsigned n = 1;
+
+	for (; one && stays(later) - stays(one) >= MW_HELD_GROWN; n++) {
+		later = one;
+		one = before(all, one, since, APART);
+	}
+	return n >= 3 && rate > (stays(last) - stays(later)) / (last->t - later->t) / 2 ? later : NULL;
+}
+
 double mw_held_share(const struct mw_helds *all, const char *location, size_t len, double since, double then)
 {
-	const struct mw_held *last = mw_held_last(all, location, len), *one;
-	double grown, lately;
+	const struct mw_held *last = mw_held_last(all, location, len), *one, *first;
+	double grown, lately, longer;
 
 	if (!last || last->t < since || mw_held_unclear(all, location, len, since))
 		return UNKNOWN;
@@ -172,11 +199,8 @@ double mw_held_share(const struct mw_helds *all, const char *location, size_t le
 		return grown < MW_HELD_GROWN ?
 			       UNKNOWN :
 			       with_old(kept_share(stays(last) - then, grown), last, since, then);
-	/* what is kept may have taken the place of garbage */
-	lately = all_of(last) - all_of(one);
-	if (lately < stays(last) - stays(one))
-		lately = stays(last) - stays(one);
-	return lately < MW_HELD_GROWN ?
-		       0 :
-		       with_old(kept_share(stays(last) - stays(one), lately), last, since, then);
+	lately = share_between(one, last);
+	first = first_of_rise(all, last, since);
+	longer = first ? share_between(first, last) : 0;
+	return with_old(longer > lately ? longer : lately, last, since, then);
 }
