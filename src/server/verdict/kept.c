@@ -159,27 +159,37 @@ static double heap_kept_share(const struct mw_evidence *e, const struct mw_look 
 	return seen > 0 && seen >= grown / 3 ? ((double)b.bytes - (double)a.bytes) / seen : UNKNOWN;
 }
 
+/* Did a sixth of the rise since then, at least, come in the last third of the time? The series is in t[] and v[]. */
+static bool still_rises(const struct mw_look *l, size_t n, double since)
+{
+	double to = l->scale->to, last = mw_look_last(l, n);
+
+	return last - mw_look_value_at(l, n, to - (to - since) / 3) >
+	       (last - mw_look_value_at(l, n, since)) / 6;
+}
+
 /*
  * Ruby's heap hardly shrinks, and has room for the garbage between two major collections. So some of these must
  * have run since, or sampled objects must have outlived two of them, or proofs reached as many more; proofs mustn't
- * show that it is room for garbage; and it must still grow.
+ * show that it is room for garbage; and it must still grow. A start's pages say nothing of what proofs see later.
  */
 bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
 {
-	const struct mw_scale *s = l->scale;
-	uint32_t majors = majors_since(s, t->since);
+	double since = mw_after_start(e, l, t->since), share, last, all;
+	uint32_t majors = majors_since(l->scale, t->since);
 	size_t n = mw_look_series(l, MW_PART_HEAP);
-	double third = (s->to - t->since) / 3, all = mw_look_last(l, n) - mw_look_value_at(l, n, t->since);
-	double share = heap_kept_share(e, l, n, t->since);
 
 	if (majors == MW_KIB_UNKNOWN)
 		return true;
-	if (share < HEAP_KEPT_LEAST ||
-	    !(mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6))
+	share = heap_kept_share(e, l, n, since);
+	if (share >= KEPT_SURELY && still_rises(l, n, since))
+		return true;
+	if (share < HEAP_KEPT_LEAST || !still_rises(l, n, t->since))
 		return false;
+	last = mw_look_last(l, n);
+	all = last - mw_look_value_at(l, n, t->since);
 	/* collections in between found a part full that has tripled */
-	return share >= KEPT_SURELY || majors >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
-	       mw_made_bytes(e, t->since) > all / 4;
+	return majors >= MAJORS_LEAST || all > 2 * (last - all) || mw_made_bytes(e, t->since) > all / 4;
 }
 
 /* Did the series in t[] and v[] come to a new high in the last quarter of its time, by a tenth of its rate? */
