@@ -9,6 +9,7 @@
 
 enum {
 	STOPPED_SECONDS = 40,  /* of a growth that has ended, at least */
+	STOPPED_PART = 8, /* and so much of the time that it took */
 	STARTED_SECONDS = 120, /* memory that lived before that is no growth of one line */
 	LOCATIONS = MW_VERDICT_SUSPECTS,
 	MAJORS_LEAST = 3 /* collections, of which garbage hardly outlives each */
@@ -20,16 +21,18 @@ enum {
 
 /*
  * Has a major collection since the last proof left hardly more than that saw kept? Then what was kept grew until
- * then, and has stopped: a cache is full. The series is in t[] and v[].
+ * then, and has stopped: a cache is full. What comes in steps takes its time. The series is in t[] and v[].
  */
 static bool has_stopped(const struct mw_look *l, size_t n, const struct mw_held *last, double since,
 			double then)
 {
 	double at, left = mw_proof_left(l->scale, l->t, l->v, n, last->t, l->scale->to, &at);
-	double stays = (double)(last->kept + last->lost), before = (stays - then) / (last->t - since);
+	double grew = last->t - since, still = at - last->t;
+	double stays = (double)(last->kept + last->lost), before = (stays - then) / grew;
 
 	return l->scale->n && l->scale->points[l->scale->n - 1].majors != MW_KIB_UNKNOWN &&
-	       at >= last->t + STOPPED_SECONDS && left - stays < before / 4 * (at - last->t);
+	       still >= mw_larger(STOPPED_SECONDS, grew / STOPPED_PART) &&
+	       left - stays < before / 4 * still;
 }
 
 double mw_after_start(const struct mw_evidence *e, const struct mw_look *l, double since)
@@ -366,13 +369,16 @@ static double keeps_of(const struct mw_evidence *e, const struct mw_look *l, con
 	return mw_held_part(last) >= KEPT_SURELY ? mw_held_part(last) : UNKNOWN;
 }
 
-/* A line that is told, and rises on, needs no proof: it had one when it was accused, or none can be had. */
+/*
+ * A line that is told, and rises on, needs no proof: it had one when it was accused, or none can be had. One that rises
+ * may do so in steps, of which none came between the last two proofs.
+ */
 static bool line_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
 		       const struct mw_trend *t, double since)
 {
 	if (t->course != MW_COURSE_RISES)
 		return stays_of(e, l, c, since) >= KEPT_LEAST;
-	return keeps_of(e, l, c, since) >= KEPT_LEAST ||
+	return keeps_of(e, l, c, since) >= KEPT_LEAST || stays_of(e, l, c, since) >= KEPT_SURELY ||
 	       (is_told(e, c) && mw_line_keeps(e, l, c, t, true));
 }
 
