@@ -13,10 +13,10 @@ PROGRAM = "#{BUILT}/lives/lives"
 
 # Limits, as they were reached; a few lives by any day's seed say less than many of one.
 # The aim is 1 false accusation in 1,000 sentences, the right kind in 99 % of lives, and the right line in 97 %.
-MOST = { "false_in_1000" => [4.5, 23], "missed_percent" => [2.6, 4.5], "wrong_kind_percent" => [0.95, 2], "wrong_line_percent" => [0.3, 1.2],
+MOST = { "false_in_1000" => [4.5, 23], "missed_percent" => [2.1, 4.5], "wrong_kind_percent" => [0.95, 2], "wrong_line_percent" => [0.3, 1.2],
          "flat_over_rise_percent" => [0.15, 0.6], "flaps_an_hour" => [1.6, 2.4],
          "growers_false_percent" => [3.5, 8], "beside_false_percent" => [15, 40], "nothing_above_growers" => [0, 0] }.freeze
-LEAST = { "right_kind_percent" => [81.5, 62], "right_line_percent" => [80, 60], "known_percent" => [53, 40], "growers" => [5000, 1000] }.freeze
+LEAST = { "right_kind_percent" => [83, 62], "right_line_percent" => [81.5, 60], "known_percent" => [53, 40], "growers" => [5000, 1000] }.freeze
 
 def play(*options)
   r = run(PROGRAM, "-t", *options, dir: ROOT, limit: 1800) # some 50 s of CPU: a busy machine takes ten times as long
