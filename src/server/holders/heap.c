@@ -173,6 +173,9 @@ static void reached_root(const char *category, mw_ruby_value v, void *ctx)
 	const struct round *r = ctx;
 	struct step s = { r->w, root_number(r->w, category ? category : "roots") };
 
+	/* constants lead a path, by whatever way a Ruby reaches them: from 4.0 on by a Ractor's class */
+	if (r->worth == REFERS && category && !strcmp(category, "vm"))
+		reached(*mw_walk_ruby.rb_cObject, &s);
 	if (worth_of(category, v) == r->worth)
 		reached(v, &s);
 }
