@@ -405,6 +405,15 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 	}
 }
 
+/* RSS; after a spike, when most of it is free in malloc's arenas, without that. */
+static double in_use(const struct mw_look *l)
+{
+	double rss = mw_look_last(l, mw_look_series(l, MW_PART_RSS));
+	double unused = mw_look_last(l, mw_look_series(l, MW_PART_FREE));
+
+	return unused > rss / 2 ? rss - unused : rss;
+}
+
 bool mw_judge_kept_lines(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 			 size_t n)
 {
@@ -413,8 +422,7 @@ bool mw_judge_kept_lines(struct mw_verdict *v, const struct mw_evidence *e, cons
 		struct kept_lines k;
 
 		find_kept_lines(&k, e, l);
-		if (!k.n || k.sum.gain < mw_larger(l->least,
-						   mw_look_last(l, mw_look_series(l, MW_PART_RSS)) / 100))
+		if (!k.n || k.sum.gain < mw_larger(l->least, in_use(l) / 100))
 			continue;
 		mw_judge_say(v, e, l, MW_VERDICT_GROWS, MW_PART_LIVE, &k.sum);
 		mw_judge_measure(v, l, v->since, v->to, mw_trend_rise);
