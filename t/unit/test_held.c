@@ -39,6 +39,11 @@ static double share(double since, double then)
 	return mw_held_share(&helds, "/app/a.rb:1", 11, since, then * KIB);
 }
 
+static bool rises(double since, struct mw_held_rise *rise)
+{
+	return mw_held_rises(&helds, "/app/a.rb:1", 11, since, rise);
+}
+
 TEST(nothing_is_known)
 {
 	assert_true(share(0, 0) != share(0, 0));
@@ -124,6 +129,8 @@ TEST(two_proofs)
 /* Garbage comes and goes between two proofs. Over three of them what is kept shows, if it still rises. */
 TEST(three_proofs_beside_garbage)
 {
+	struct mw_held_rise rise;
+
 	proof(100, 600, 400, 0);
 	proof(400, 1600, 400, 0);
 	proof(700, 2600, 4400, 0);
@@ -131,8 +138,16 @@ TEST(three_proofs_beside_garbage)
 	assert_true(share(200, 0) == 0.2); /* two of them */
 	proof(1000, 3600, 900, 0);
 	assert_true(share(0, 0) > 0.8);
+	assert_true(rises(0, &rise) && rise.from == 100 && rise.to == 1000);
+	assert_true(rise.gain == 3000 * KIB && rise.stays == 3600 * KIB);
+	assert_true(rises(400, &rise) && rise.from == 400);
+	rise.from = -1;
+	assert_true(!rises(500, &rise) && rise.from < 0); /* two of them */
+	assert_false(rises(2000, &rise));
 	proof(1300, 3900, 3900, 0); /* by less than half as much */
 	assert_true(share(0, 0) < 0.1);
+	assert_false(rises(0, &rise));
+	assert_false(mw_held_rises(NULL, "x", 1, 0, &rise));
 }
 
 /* Of what came between two proofs much is kept, but what lived then is not. */

@@ -184,6 +184,18 @@ static const struct mw_held *first_of_rise(const struct mw_helds *all, const str
 	return n >= 3 && rate > (stays(last) - stays(later)) / (last->t - later->t) / 2 ? later : NULL;
 }
 
+bool mw_held_rises(const struct mw_helds *all, const char *location, size_t len, double since,
+		   struct mw_held_rise *rise)
+{
+	const struct mw_held *last = mw_held_last(all, location, len), *first;
+
+	first = last && last->t >= since ? first_of_rise(all, last, since) : NULL;
+	if (!first || mw_held_turns_over(all, location, len))
+		return false;
+	*rise = (struct mw_held_rise){ first->t, last->t, stays(last) - stays(first), stays(last) };
+	return true;
+}
+
 double mw_held_share(const struct mw_helds *all, const char *location, size_t len, double since, double then)
 {
 	const struct mw_held *last = mw_held_last(all, location, len), *one, *first;

@@ -65,6 +65,15 @@ void mw_helds_add_heap(struct mw_helds *, double t, uint64_t bytes);
 /* The last answer about a location; NULL: there is none. It stays until the next one is added. */
 const struct mw_held *mw_held_last(const struct mw_helds *, const char *location, size_t len);
 
+/* What stays at a location, as proofs saw it. */
+struct mw_held_rise {
+	double from, to; /* the first proof of the rise, and the last one */
+	double gain, stays; /* bytes: gained between the two, and at the last */
+};
+/* Did three proofs or more since then see it rise each time, and is it still rising? Else nothing is written. */
+bool mw_held_rises(const struct mw_helds *, const char *location, size_t len, double since,
+		   struct mw_held_rise *);
+
 /*
  * Of what the location has grown by since `since`, when it had `then` bytes, the part that is kept, lost
  * included: 0 to 1. NaN: no proof says so yet, for it is older than that growth, or the location had hardly

@@ -12,6 +12,7 @@ enum {
 	STOPPED_PART = 8, /* and so much of the time that it took */
 	STARTED_SECONDS = 120, /* memory that lived before that is no growth of one line */
 	LOCATIONS = MW_VERDICT_SUSPECTS,
+	PROOF_AGE_MOST = MW_SETTLED_SECONDS + 60, /* the next proof comes five minutes later */
 	MAJORS_LEAST = 3 /* collections, of which garbage hardly outlives each */
 };
 #define MIB (1024.0 * 1024)
@@ -357,13 +358,12 @@ static bool is_told(const struct mw_evidence *e, const struct mw_curve *c)
 static double keeps_of(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
 		       double since)
 {
-	enum { AGE_MOST = MW_SETTLED_SECONDS + 60 }; /* the next proof comes five minutes later */
 	const struct mw_held *last = mw_held_last(e->held, c->location, c->location_len);
 	double share = share_of(e, l, c, since);
 
 	if (share == share || !last || !is_told(e, c))
 		return share;
-	if (last->t < e->start + MW_START_SECONDS || l->scale->to - last->t > AGE_MOST ||
+	if (last->t < e->start + MW_START_SECONDS || l->scale->to - last->t > PROOF_AGE_MOST ||
 	    last->kept + last->lost < MW_HELD_GROWN)
 		return UNKNOWN;
 	return mw_held_part(last) >= KEPT_SURELY ? mw_held_part(last) : UNKNOWN;
@@ -382,6 +382,31 @@ static bool line_keeps(const struct mw_evidence *e, const struct mw_look *l, con
 	       (is_told(e, c) && mw_line_keeps(e, l, c, t, true));
 }
 
+/*
+ * Garbage may hide a rise of what is kept: proofs show it. It must be more than their samples' error, the last one
+ * mustn't be of the past, and the line must still have so much. Fills *t.
+ */
+static bool rises_by_proofs(const struct mw_evidence *e, const struct mw_look *l,
+			    const struct mw_curve *c, struct mw_trend *t)
+{
+	struct mw_held_rise rise;
+	size_t n;
+
+	if (!mw_held_rises(e->held, c->location, c->location_len, e->start + MW_START_SECONDS, &rise) ||
+	    rise.gain < rise.stays / 5 || l->scale->to - rise.to > PROOF_AGE_MOST ||
+	    mw_curve_stopped(e, l, c, rise.from, rise.gain))
+		return false;
+	n = mw_look_curve(l, c);
+	if (mw_look_last(l, n) < rise.stays - rise.gain / 2 ||
+	    has_stopped(l, n, mw_held_last(e->held, c->location, c->location_len), rise.from,
+			rise.stays - rise.gain))
+		return false;
+	t->since = t->begun = rise.from;
+	t->rate = rise.gain / (rise.to - rise.from);
+	t->gain = rise.gain;
+	return true;
+}
+
 static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, const struct mw_look *l)
 {
 	const struct mw_curve *best[LOCATIONS];
@@ -395,8 +420,11 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 		double since;
 
 		mw_trend_of(&t, l->t, l->v, len, l->scale->from, to, l->least / 4);
-		if (!rises_for_good(e, l, best[i], len, &t))
+		if (!rises_for_good(e, l, best[i], len, &t)) {
+			if (rises_by_proofs(e, l, best[i], &t))
+				add_line(k, best[i], &t);
 			continue;
+		}
 		since = mw_larger(t.since, e->start + STARTED_SECONDS);
 		if (mw_curve_stopped(e, l, best[i], t.since, t.gain))
 			continue;
