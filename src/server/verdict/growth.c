@@ -82,8 +82,8 @@ static const struct mw_trend *growth_of(const struct mw_evidence *e, const struc
 }
 
 /* A growth that is told already, and that proofs see kept, is no start, even if it slows down. */
-static bool is_told(const struct mw_evidence *e, const struct mw_look *l, enum mw_rss_part part,
-		    const struct mw_trend *t)
+static bool is_told_and_kept(const struct mw_evidence *e, const struct mw_look *l, enum mw_rss_part part,
+			     const struct mw_trend *t)
 {
 	return part == MW_PART_LIVE && e->accused && e->accused->part == part &&
 	       l->scale->to - e->start >= MW_SETTLED_SECONDS &&
@@ -103,7 +103,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 
 	mw_judge_say(v, e, l, kinds[part], part, t);
 	v->growing = kinds[part] != MW_VERDICT_TRACKER || l->scale->to - e->start >= MW_WARMING_SECONDS;
-	if (mw_warms_up(e, l, t) && !is_told(e, l, part, t)) {
+	if (mw_warms_up(e, l, t) && !is_told_and_kept(e, l, part, t)) {
 		v->kind = MW_VERDICT_WARMING;
 		v->growing = false;
 	}

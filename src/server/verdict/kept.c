@@ -373,8 +373,8 @@ static double keeps_of(const struct mw_evidence *e, const struct mw_look *l, con
  * A line that is told, and rises on, needs no proof: it had one when it was accused, or none can be had. One that rises
  * may do so in steps, of which none came between the last two proofs.
  */
-static bool line_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
-		       const struct mw_trend *t, double since)
+static bool is_proven(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
+		      const struct mw_trend *t, double since)
 {
 	if (t->course != MW_COURSE_RISES)
 		return stays_of(e, l, c, since) >= KEPT_LEAST;
@@ -428,7 +428,7 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 		since = mw_larger(t.since, e->start + STARTED_SECONDS);
 		if (mw_curve_stopped(e, l, best[i], t.since, t.gain))
 			continue;
-		if (line_keeps(e, l, best[i], &t, since))
+		if (is_proven(e, l, best[i], &t, since))
 			add_line(k, best[i], &t);
 	}
 }

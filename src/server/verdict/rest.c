@@ -143,7 +143,9 @@ static void say_rise(struct mw_verdict *v, const struct mw_evidence *e, const st
 		rise = part_rise(l, part, from = mw_larger(l->scale->from, e->start + MW_START_SECONDS), 0);
 	}
 	/* nor if it did so after the start */
-	for (int booted = 30; booted <= 60 && !(rise > 0) && from < e->start + booted; booted += 30)
+	for (int booted = MW_START_SECONDS / 2;
+	     booted <= MW_START_SECONDS && !(rise > 0) && from < e->start + booted;
+	     booted += MW_START_SECONDS / 2)
 		rise = part_rise(l, part, from = e->start + booted, 0);
 	if (!(rise > 0) || part_grows(v, e, l, from))
 		return;
