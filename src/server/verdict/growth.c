@@ -69,15 +69,19 @@ static bool explains_little(const struct mw_verdict *v, const struct mw_look *l,
 		       mw_look_moved(l, MW_PART_RSS, v->since, mw_trend_change) * share;
 }
 
+static bool rises_by_itself(const struct mw_evidence *e, const struct mw_look *l, enum mw_rss_part part)
+{
+	return mw_look_is(l, part, MW_COURSE_RISES) && !mw_warms_up(e, l, &l->trend[part]);
+}
+
 /* Beside a start, one part may grow steadily: then it is told alone. */
 static const struct mw_trend *growth_of(const struct mw_evidence *e, const struct mw_look *l,
 					enum mw_rss_part part)
 {
-	const struct mw_trend *t = mw_look_growth(l, part), *own = &l->trend[part];
+	const struct mw_trend *t = mw_look_growth(l, part);
 
-	return t == &l->trend[MW_PART_RSS] && own->course == MW_COURSE_RISES && mw_warms_up(e, l, t) &&
-			       !mw_warms_up(e, l, own) ?
-		       own :
+	return t == &l->trend[MW_PART_RSS] && mw_warms_up(e, l, t) && rises_by_itself(e, l, part) ?
+		       &l->trend[part] :
 		       t;
 }
 
@@ -108,6 +112,11 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		v->growing = false;
 	}
 	mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_rise);
+	if (v->rate_of == MW_PART_RSS && explains_little(v, l, part) && rises_by_itself(e, l, part)) {
+		t = &l->trend[part];
+		mw_judge_say(v, e, l, kinds[part], part, t);
+		mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_rise);
+	}
 	/* growth by steps at a few lines has a cause, too */
 	if (part == MW_PART_LIVE && has_no_one_cause(v, l))
 		mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_difference);
