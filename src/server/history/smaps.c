@@ -130,7 +130,9 @@ static uint64_t above_stack(const struct reader *r, const struct mapping *m)
 	if (from >= m->to)
 		return 0;
 	mw_residency_open(&pages, MW_RESIDENCY_SCAN);
-	(void)mw_residency_each(&pages, from, m->to, true, add_run, &sum);
+	/* a filter need not allow mincore(2) for the server: doc/security.md */
+	if (pages.how != MW_RESIDENCY_MINCORE)
+		(void)mw_residency_each(&pages, from, m->to, true, add_run, &sum);
 	mw_residency_close(&pages);
 	return sum < m->rss ? sum : m->rss;
 }
