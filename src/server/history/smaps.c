@@ -129,10 +129,9 @@ static uint64_t above_stack(const struct reader *r, const struct mapping *m)
 	from = (from + THREAD_MAX + page - 1) & -page;
 	if (from >= m->to)
 		return 0;
-	mw_residency_open(&pages, MW_RESIDENCY_SCAN);
-	/* a filter need not allow mincore(2) for the server: doc/security.md */
-	if (pages.how != MW_RESIDENCY_MINCORE)
-		(void)mw_residency_each(&pages, from, m->to, true, add_run, &sum);
+	/* without a descriptor: a child that is forked meanwhile would keep it */
+	mw_residency_open(&pages, MW_RESIDENCY_MINCORE);
+	(void)mw_residency_each(&pages, from, m->to, true, add_run, &sum);
 	mw_residency_close(&pages);
 	return sum < m->rss ? sum : m->rss;
 }
