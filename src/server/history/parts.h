@@ -51,7 +51,8 @@ struct mw_smaps {
 /*
  * Reads such a text in pieces, through `read`, which returns bytes, 0 at the end, -1 on error. The
  * places are those of mw_api.places(), sorted by address. NULL: there are none, and the mappings'
- * shapes alone tell. The text is about this process, if the places have threads. False: it can't be read, or isn't of that form.
+ * shapes alone tell. If the places have threads, the text must be about this process. False: it can't be read,
+ * or isn't of that form.
  */
 bool mw_smaps_read(struct mw_smaps *, long (*read)(void *ctx, char *to, size_t n), void *ctx,
 		   const struct mw_places *);

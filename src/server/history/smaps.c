@@ -13,8 +13,8 @@
 #define WINDOW MW_PLACES_WINDOW
 #define GUARD_MAX ((uint64_t)64 << 10)
 #define STACK_MAX ((uint64_t)64 << 20) /* an app's mapping above a guard may be of any size */
-#define THREAD_MAX \
-	((uint64_t)4 << 10) /* what a stack has behind the thread's pointer. A page more does no harm */
+/* What a stack has behind its thread's pointer, at most. A page more does no harm. */
+#define THREAD_MAX ((uint64_t)4 << 10)
 
 enum kind { NONE, FILES, HEAP, STACK, ARENA, ANON };
 

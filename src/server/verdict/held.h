@@ -65,7 +65,7 @@ void mw_helds_add_heap(struct mw_helds *, double t, uint64_t bytes);
 /* The last answer about a location; NULL: there is none. It stays until the next one is added. */
 const struct mw_held *mw_held_last(const struct mw_helds *, const char *location, size_t len);
 
-/* What stays at a location, as proofs saw it. */
+/* Proofs saw what stays at a location rise. */
 struct mw_held_rise {
 	double from, to; /* the first proof of the rise, and the last one */
 	double gain, stays; /* bytes: gained between the two, and at the last */

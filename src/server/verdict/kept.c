@@ -9,7 +9,7 @@
 
 enum {
 	STOPPED_SECONDS = 40,  /* of a growth that has ended, at least */
-	STOPPED_PART = 8, /* and so much of the time that it took */
+	STOPPED_PART = 8, /* and that part of the time that it took */
 	STARTED_SECONDS = 120, /* memory that lived before that is no growth of one line */
 	LOCATIONS = MW_VERDICT_SUSPECTS,
 	PROOF_AGE_MOST = MW_SETTLED_SECONDS + 60, /* the next proof comes five minutes later */
@@ -22,7 +22,8 @@ enum {
 
 /*
  * Has a major collection since the last proof left hardly more than that saw kept? Then what was kept grew until
- * then, and has stopped: a cache is full. What comes in steps takes its time. The series is in t[] and v[].
+ * then, and has stopped: a cache is full. A growth by steps pauses, too: so the pause must be long beside the time of
+ * the growth. The series is in t[] and v[].
  */
 static bool has_stopped(const struct mw_look *l, size_t n, const struct mw_held *last, double since,
 			double then)
