@@ -148,7 +148,7 @@ class ReplayTest < Minitest::Test
 
   FILLING = <<~'RUBY'
     sleep 0.5
-    $kept = [512, 640, 1024, 4096, 8192, 20_480].map { |n| Array.new(4_000_000 / n) { "x" * (n - 1) } }
+    $kept = [512, 640, 1024, 1280, 4096, 8192, 20_480].map { |n| Array.new(4_000_000 / n) { "x" * (n - 1) } }
     sleep 0.5
   RUBY
 
