@@ -18,6 +18,11 @@ enum { BUCKETS = 256 }; /* fixed */
 
 static struct cds_lfht *paths;
 static struct mw_path *dead; /* stack; any thread pushes; taken as a whole */
+/*
+ * The path that was taken last: new lines come in rows of one file. Stored (release) while its taker holds it, and cleared
+ * when its last reference goes: so what is read here (acquire) is freed no sooner than what a lookup finds.
+ */
+static struct mw_path *last;
 
 struct text {
 	const char *p;
@@ -59,9 +64,18 @@ struct mw_path *mw_path_known(const char *text, size_t n)
 	return it.node ? caa_container_of(it.node, struct mw_path, node) : NULL;
 }
 
-struct mw_path *mw_path_take(const char *text, size_t n)
+/* With a reference; NULL: it is another one. */
+static struct mw_path *take_last(const struct text *key)
 {
-	struct text key = { text, n };
+	struct mw_path *p = __atomic_load_n(&last, __ATOMIC_ACQUIRE);
+
+	return p && path_match(&p->node, key) && path_hold(p) ? p : NULL;
+}
+
+static struct mw_path *look_up_or_add(const struct text *key)
+{
+	const char *text = key->p;
+	size_t n = key->n;
 	uint32_t hash = mw_text_hash(text, n);
 	struct cds_lfht_node *found;
 	struct cds_lfht_iter it;
@@ -69,11 +83,11 @@ struct mw_path *mw_path_take(const char *text, size_t n)
 
 	for (;;) {
 		if (!mine) {
-			cds_lfht_lookup(paths, hash, path_match, &key, &it);
+			cds_lfht_lookup(paths, hash, path_match, key, &it);
 			found = cds_lfht_iter_get_node(&it);
 		} else {
 			mw_hand_over(mine);
-			found = cds_lfht_add_unique(paths, hash, path_match, &key, &mine->node);
+			found = cds_lfht_add_unique(paths, hash, path_match, key, &mine->node);
 			if (found == &mine->node)
 				return mine;
 		}
@@ -96,6 +110,19 @@ struct mw_path *mw_path_take(const char *text, size_t n)
 	}
 	if (mine)
 		mw_arena_free(mine, sizeof(*mine) + n + 1, MW_ARENA_LOCATION);
+	return p;
+}
+
+struct mw_path *mw_path_take(const char *text, size_t n)
+{
+	struct text key = { text, n };
+	struct mw_path *p = take_last(&key);
+
+	if (p)
+		return p;
+	p = look_up_or_add(&key);
+	if (p)
+		__atomic_store_n(&last, p, __ATOMIC_RELEASE);
 	return p;
 }
 
@@ -126,8 +153,11 @@ static void bury(struct mw_path *p)
 
 void mw_path_drop(struct mw_path *p)
 {
+	struct mw_path *was = p;
+
 	if (!p || __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL))
 		return;
+	(void)__atomic_compare_exchange_n(&last, &was, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	(void)cds_lfht_del(paths, &p->node);
 	bury(p);
 }

@@ -15,6 +15,7 @@
 #include "tracker/table/tail.h"
 
 static uint32_t pending_open; /* relaxed: pending locations not resolved yet */
+static uint64_t pending_seen; /* relaxed: the bits of all pcs that ever had one */
 
 /* --- the public way ---------------------------------------------------------------------- */
 
@@ -304,10 +305,18 @@ bool mw_ruby_flag_code(struct mw_shard *t, const char *cfp)
 	return true;
 }
 
-/* The pending location of this pc, which isn't resolved yet, or MW_CS_NONE. */
+/* Which of 64 bits stands for a pc. */
+static uint64_t pending_bit(uintptr_t pc)
+{
+	return UINT64_C(1) << (pc / sizeof(pc) * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+/* The pending location of this pc, which isn't resolved yet, or MW_CS_NONE. Most pcs never had one. */
 static uint32_t pending_of(uintptr_t pc)
 {
-	return mw_get(&pending_open) ? mw_callsite_pending_known(pc) : (uint32_t)MW_CS_NONE;
+	return mw_get(&pending_open) && mw_get(&pending_seen) & pending_bit(pc) ?
+		       mw_callsite_pending_known(pc) :
+		       (uint32_t)MW_CS_NONE;
 }
 
 static void resolve(uint32_t pending, uint32_t id)
@@ -389,6 +398,7 @@ static uint32_t pending(uintptr_t pc)
 		return id;
 	}
 	mw_callsites_maintain();
+	(void)__atomic_fetch_or(&pending_seen, pending_bit(pc), __ATOMIC_RELAXED);
 	id = mw_callsite_pending(pc);
 	mw_add(&pending_open, 1);
 	mw_ruby_ask_for(MW_RUBY_AFTER_BLOCKING);
