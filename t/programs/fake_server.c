@@ -182,8 +182,8 @@ static void stop(void)
 
 /* --- looking at descriptors ----------------------------------------------- */
 
-/* How many of our descriptors are sockets, epolls or eventfds, or name a lock, statm or a token. */
-static int servers_fds(void)
+/* How many of our descriptors are sockets, epolls or eventfds, or name a lock, statm or a token. tell: names them. */
+static int servers_fds(bool tell)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *d;
@@ -196,8 +196,12 @@ static int servers_fds(void)
 		if (len < 0)
 			continue;
 		to[len] = '\0';
-		n += strstr(to, "socket:") || strstr(to, "eventpoll") || strstr(to, "eventfd") ||
-		     strstr(to, ".lock") || strstr(to, "statm") || strstr(to, "token");
+		if (strstr(to, "socket:") || strstr(to, "eventpoll") || strstr(to, "eventfd") ||
+		    strstr(to, ".lock") || strstr(to, "statm") || strstr(to, "token")) {
+			n++;
+			if (tell)
+				dprintf(STDERR_FILENO, "# a child has %s -> %s\n", d->d_name, to);
+		}
 	}
 	if (!dir)
 		return -1;
@@ -227,7 +231,7 @@ static void do_fork(const char *how)
 		return;
 	if (strcmp(how, "leaky"))
 		httpd->child_after_fork(moves);
-	say("child %d has %d\n", (int)getpid(), servers_fds());
+	say("child %d has %d\n", (int)getpid(), servers_fds(false));
 	if (!strcmp(how, "serving"))
 		start();
 	for (int i = 0; i < 600 && getppid() != 1; i++)
@@ -251,10 +255,12 @@ static void do_forks(int n)
 
 		if (!pid) {
 			httpd->child_after_fork(moves);
-			_exit(servers_fds() != 0);
+			_exit(servers_fds(true) != 0);
 		}
 		waitpid(pid, &status, 0);
 		bad += status != 0;
+		if (status)
+			dprintf(STDERR_FILENO, "# child %d of %d: status %#x\n", i, n, status);
 	}
 	say("forks %d bad %d\n", n, bad);
 }
