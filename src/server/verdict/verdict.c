@@ -49,15 +49,13 @@ static void look_beneath(struct mw_verdict *v, const struct mw_verdict *blank,
 		*v = other;
 }
 
-/* *stopped: the range of a growth that has stopped; NULL: none */
-static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks,
-		       size_t n, const struct mw_look **stopped)
+/* What goes on for longer than a minute. *stopped: the range of a growth that has stopped; NULL: none */
+static void judge_course(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks,
+			 size_t n, const struct mw_look **stopped)
 {
 	const struct mw_look *waits = NULL;
 	const struct mw_verdict blank = *v;
 
-	if (!e->chosen && (mw_judge_disabled(v, e, looks) || mw_judge_explosion(v, e, &looks[0])))
-		return;
 	if (mw_judge_counts(v, e, looks, n, MW_PART_RSS))
 		return;
 	if (mw_judge_growth(v, e, looks, n, &waits, stopped)) {
@@ -84,6 +82,34 @@ static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct
 		mw_judge_filled(v, e, *stopped);
 	else
 		mw_judge_rest(v, e, looks, n);
+}
+
+/*
+ * A growth that is told of went on before as fast as in the last minute: in a young process, whatever grows steadily makes
+ * memory half as large again.
+ */
+static bool was_as_fast(const struct mw_verdict *v, const struct mw_verdict *minute)
+{
+	double lasts = v->to - v->since;
+
+	return v->growing && lasts >= 1.5 * MW_EXPLODES_SECONDS &&
+	       v->moved[minute->rate_of] / lasts >= 0.7 * minute->rate;
+}
+
+static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks,
+		       size_t n, const struct mw_look **stopped)
+{
+	struct mw_verdict minute = *v;
+	bool explodes;
+
+	if (!e->chosen && mw_judge_disabled(v, e, looks))
+		return;
+	explodes = !e->chosen && mw_judge_explosion(&minute, e, &looks[0]);
+	judge_course(v, e, looks, n, stopped);
+	if (explodes && !was_as_fast(v, &minute)) {
+		*v = minute;
+		*stopped = NULL;
+	}
 }
 
 /* So Fibers, or deeper calls, have what stacks grow by. */

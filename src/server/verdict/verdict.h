@@ -11,7 +11,7 @@
  * Order of judgement; the first that holds is the kind:
  *   watching      not enough seen yet
  *   disabled      memory rises, and no collection runs
- *   explodes      live memory or RSS became half as much again within a minute
+ *   explodes      live memory or RSS became half as much again within a minute, and no growth below was as fast before
  *   grows         live memory rises steadily, or one location's does
  *   threads, descriptors: their number rises, and that explains what memory does
  *   heap, fragmentation, native, files, stacks, tracker: RSS rises steadily, and that part of it most
