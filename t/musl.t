@@ -77,6 +77,10 @@ class MuslTest < Minitest::Test
     #include <stdio.h>
     #include <stdlib.h>
     #include <string.h>
+    #include <sys/sendfile.h>
+    #include <unistd.h>
+    #undef pread64
+    #undef sendfile64
     #pragma GCC visibility push(hidden)
     static int failed(void) { return 0; }
     int __fprintf_chk(FILE *f, int flag, const char *format, ...) { abort(); }
@@ -92,6 +96,9 @@ class MuslTest < Minitest::Test
     }
     void *__memcpy_chk(void *to, const void *from, size_t n, size_t room) { return memcpy(to, from, n); }
     long __fdelt_chk(long fd) { return fd / 64; }
+    /* musl has no such names from 1.2.4 on */
+    ssize_t pread64(int fd, void *to, size_t n, off_t at) { return pread(fd, to, n, at); }
+    ssize_t sendfile64(int to, int from, off_t *at, size_t n) { return sendfile(to, from, at, n); }
     long __isoc23_strtol(const char *s, char **end, int base) { return strtol(s, end, base); }
     unsigned long __isoc23_strtoul(const char *s, char **end, int base) { return strtoul(s, end, base); }
   C
