@@ -323,6 +323,8 @@ class HoldersTest < Minitest::Test
       40.times { |i| kept[8 * i, 8] = [allocate.call(200)].pack("J") }
       $words[0, 16] = [(lost.to_i + (4 << 30)) >> 32 << 32 | 60_000, kept.to_i].pack("J*")
       lost = kept = nil
+      over = ->(n) { { n => n }.each { over.(n - 1) } unless n.zero? } # the stack has old addresses
+      over.(100)
     RUBY
     assert_operator row(found[6], "(nothing)")[:blocks], :>=, 38, found[6].inspect
     assert_operator row(found[7], "Fiddle::Pointer")[:blocks], :>=, 38, found[7].inspect
