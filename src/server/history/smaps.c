@@ -13,7 +13,7 @@
 #define WINDOW MW_PLACES_WINDOW
 #define GUARD_MAX ((uint64_t)64 << 10)
 #define STACK_MAX ((uint64_t)64 << 20) /* an app's mapping above a guard may be of any size */
-/* What a stack has behind its thread's pointer, at most. A page more does no harm. */
+/* A stack has at most so much behind its thread's pointer. One page more does no harm. */
 #define THREAD_MAX ((uint64_t)4 << 10)
 
 enum kind { NONE, FILES, HEAP, STACK, ARENA, ANON };

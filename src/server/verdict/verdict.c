@@ -49,7 +49,7 @@ static void look_beneath(struct mw_verdict *v, const struct mw_verdict *blank,
 		*v = other;
 }
 
-/* What goes on for longer than a minute. *stopped: the range of a growth that has stopped; NULL: none */
+/* Judges what goes on for longer than a minute. If a growth has stopped, *stopped is its range, else NULL. */
 static void judge_course(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks,
 			 size_t n, const struct mw_look **stopped)
 {

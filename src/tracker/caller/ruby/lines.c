@@ -11,6 +11,7 @@
 #include "tracker/table/adopted.h"
 #include "tracker/table/generation.h"
 #include "tracker/table/record_of.h"
+#include "tracker/table/row_lists.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/table/tail.h"
 
@@ -305,10 +306,10 @@ bool mw_ruby_flag_code(struct mw_shard *t, const char *cfp)
 	return true;
 }
 
-/* Which of 64 bits stands for a pc. */
+/* The bit that stands for a pc, and for one in 64 of all others. */
 static uint64_t pending_bit(uintptr_t pc)
 {
-	return UINT64_C(1) << (pc / sizeof(pc) * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+	return UINT64_C(1) << mw_mix(pc) % 64;
 }
 
 /* The pending location of this pc, which isn't resolved yet, or MW_CS_NONE. Most pcs never had one. */
